@@ -1,0 +1,3 @@
+"""keywright: keyphrase generation, evaluation and calibration."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,55 @@
+"""The errors keywright raises on bad input: each names the value, the place and the remedy.
+
+The command line turns a `KeywrightError` into one line on standard error and exit code 2; any
+other exception is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class KeywrightError(Exception):
+    """Something the user can put right."""
+
+
+class DataError(KeywrightError):
+    """A file that cannot be read as what it should be."""
+
+    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
+        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(place + message)
+
+
+class ConfigError(KeywrightError):
+    """A setting that does not exist or does not fit."""
+
+
+class MissingExtraError(KeywrightError):
+    """An optional library is needed and not installed."""
+
+    def __init__(self, what: str, library: str, extra: str):
+        super().__init__(
+            f"{what} needs {library}, which is not installed; "
+            f"install it with: pip install 'keywright[{extra}]'"
+        )
+
+
+class UnknownNameError(KeywrightError):
+    """A name that is not one of those that exist."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]):
+        known = sorted(known)
+        super().__init__(f"unknown {kind} {name!r}{nearest(name, known)}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of an error sentence: the name most like `name`, or all of them."""
+    from rapidfuzz import process  # only when something went wrong
+
+    known = list(known)
+    match = process.extractOne(name.lower(), known, score_cutoff=60)
+    if match is not None:
+        return f"; did you mean {match[0]!r}? Known: {', '.join(known)}"
+    return f"; known: {', '.join(known)}"

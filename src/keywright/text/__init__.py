@@ -1,0 +1,1 @@
+"""From characters to stems: tokenise, stem, find phrases in texts."""

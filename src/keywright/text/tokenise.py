@@ -1,0 +1,66 @@
+"""Words of a text: as the field prepares them, and as a reader sees them.
+
+`normalise` follows Meng et al. (2017): lower case, punctuation split off, numbers to `<digit>`.
+`spans` keeps case and character offsets for everything that points back into the text; the i-th
+normalised token is the i-th span, so the two views line up.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from keywright.types import Document
+
+DIGIT = "<digit>"
+# What the prepared corpora already contain must survive being normalised again.
+_SPECIAL = r"<(?:digit|unk|eos|peos|sep|bos|pad|null)>"
+# The release's rule, with letters of every script: these marks are words of their own, `#&+*`
+# belong to words (c++, r&d), and all else (hyphens, slashes, quotes, ...) only separates.
+_TOKEN = re.compile(rf"{_SPECIAL}|(?:[^\W_]|[#&+*])+|[_<>,().'%]")
+_SEPARATE_MARK = re.compile(r"(?:^|\s)[.,](?:\s|$)")
+_GLUED_MARK = re.compile(r"\w[.,;:!?)\]](?:\s|$)|[(\[]\w")
+
+
+class Span(NamedTuple):
+    """A word with the characters [start, end) of the text it stands in."""
+
+    text: str
+    start: int
+    end: int
+
+
+def spans(text: str) -> list[Span]:
+    return [Span(match[0], match.start(), match.end()) for match in _TOKEN.finditer(text)]
+
+
+def normalise(text: str) -> list[str]:
+    """Lower-case tokens, numbers as `<digit>`: "BERT-2 wins." gives `bert <digit> wins .`"""
+    return [_normal(token) for token in _TOKEN.findall(text)]
+
+
+def _normal(token: str) -> str:
+    # `isdecimal` and not `isdigit`: "²" is no number of its own, and int() would not take it.
+    return DIGIT if token.isdecimal() else token.lower()
+
+
+def looks_tokenised(text: str) -> bool:
+    """Whether a text is already lower-case words between blanks, as prepared test sets are.
+
+    (`DIGIT` is how the StackExchange corpus writes `<digit>`.) Abbreviations such as "i.e." keep
+    their dots there, so one mark that stands alone says more than one that does not.
+    """
+    text = text.replace("DIGIT", "")
+    if text != text.lower():
+        return False
+    return _SEPARATE_MARK.search(text) is not None or _GLUED_MARK.search(text) is None
+
+
+def words(text: str, tokenised: bool) -> list[str]:
+    """The normalised words of a text, split at blanks where it is tokenised already."""
+    return text.split() if tokenised else normalise(text)
+
+
+def document_words(document: Document) -> tuple[list[str], list[str]]:
+    """The normalised words of title and body."""
+    return words(document.title, document.tokenised), words(document.body, document.tokenised)

@@ -1,0 +1,225 @@
+"""Batches: documents as tensors, cut into buckets of like length.
+
+Everything is a function of (seed, epoch, document): the same epoch gives the same batches whether
+it starts at the first one or, after an interruption, in the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from keywright.data.targets import TargetPhrase, Targets
+from keywright.data.vocab import PAD, EncodedSource, Lexicon
+from keywright.types import Document
+
+Augment = Callable[[Document, np.random.Generator], Sequence[Document]]
+"""A random transformation of a document into one or more (see `data.kpdrop`)."""
+
+POOL = 50
+"""How many batches are sorted by length together: more pads less but mixes documents less."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B documents. V is the vocabulary's size, X the size of the largest extension.
+
+    Targets hold ids of the output space, `<eos>` included and `<bos>` not. One2Seq has one row per
+    document. One2One has R rows, one per phrase, and `target_document` says whose: a document is
+    read once however many phrases it has. One2Set has a matrix of N phrases per document.
+    """
+
+    documents: tuple[Document, ...]
+    source: Tensor  # [B, S] long, ids for the encoder's embedding
+    source_extended: Tensor  # [B, S] long, ids in the output space V + X
+    source_mask: Tensor  # [B, S] bool, True at real positions
+    title_lengths: Tensor  # [B] long, how many leading positions are the title
+    extension: tuple[tuple[str, ...], ...]  # the words behind ids V, V + 1, ... of each document
+    extension_inputs: Tensor  # [B, X] long, ids for the encoder's embedding of those words
+    target: Tensor | None = None  # [B, T], [R, T] (One2One) or [B, N, T] (One2Set), long
+    target_mask: Tensor | None = None  # bool, like target
+    target_document: Tensor | None = None  # [R] long, One2One only
+    target_present: Tensor | None = None  # [B, N] bool, phrase occurs in the source; False at pads
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @property
+    def extension_size(self) -> int:
+        """X"""
+        return self.extension_inputs.shape[1]
+
+    def to(self, device: torch.device | str) -> Self:
+        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        moved = {k: v.to(device) for k, v in values.items() if isinstance(v, Tensor)}
+        return type(self)(**values | moved)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One document before padding."""
+
+    document: Document
+    source: EncodedSource
+    phrases: tuple[TargetPhrase, ...] = ()
+    sequences: tuple[list[int], ...] = ()
+
+
+def encode(
+    document: Document,
+    vocabulary: Lexicon,
+    max_source: int | None,
+    targets: Targets | None = None,
+    rng: np.random.Generator | None = None,
+) -> Example:
+    source = vocabulary.encode_document(document, max_source)
+    if targets is None:
+        return Example(document, source)
+    phrases = targets.phrases(document, rng or np.random.default_rng(0))
+    sequences = targets.sequences(phrases, vocabulary, source.extension)
+    return Example(document, source, tuple(phrases), tuple(sequences))
+
+
+def collate(examples: Sequence[Example], targets: Targets | None = None) -> Batch:
+    """Pad examples to tensors; `targets` must be what they were encoded with."""
+    sources = [example.source for example in examples]
+    source, mask = _padded([s.ids for s in sources])
+    batch = Batch(
+        documents=tuple(example.document for example in examples),
+        source=source,
+        source_extended=_padded([s.extended for s in sources])[0],
+        source_mask=mask,
+        title_lengths=torch.tensor([s.title_length for s in sources]),
+        extension=tuple(s.extension for s in sources),
+        extension_inputs=_padded([s.extension_inputs for s in sources])[0],
+    )
+    return batch if targets is None else _with_targets(batch, examples, targets)
+
+
+def make_batch(
+    documents: Sequence[Document],
+    vocabulary: Lexicon,
+    max_source: int | None = None,
+    targets: Targets | None = None,
+    rng: np.random.Generator | None = None,
+) -> Batch:
+    """A batch of just these documents, with targets if asked for."""
+    return collate(
+        [encode(document, vocabulary, max_source, targets, rng) for document in documents], targets
+    )
+
+
+def _with_targets(batch: Batch, examples: Sequence[Example], targets: Targets) -> Batch:
+    owner = [i for i, example in enumerate(examples) for _ in example.sequences]
+    document = torch.tensor(owner, dtype=torch.long)
+    target, mask = _padded([ids for example in examples for ids in example.sequences])
+    if targets.paradigm == "one2set":
+        target, mask = _stacked(target, mask, document, len(examples))
+    return replace(
+        batch,
+        target=target,
+        target_mask=mask,
+        target_document=document if targets.paradigm == "one2one" else None,
+        target_present=_padded([[p.present for p in e.phrases] for e in examples])[0].bool(),
+    )
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Rows of ids as a matrix [len(rows), longest] and the mask of its real positions."""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
+    matrix = np.full(mask.shape, PAD, dtype=np.int64)
+    matrix[mask] = [item for row in rows for item in row]
+    return torch.from_numpy(matrix), torch.from_numpy(mask)
+
+
+def _stacked(rows: Tensor, mask: Tensor, owner: Tensor, documents: int) -> tuple[Tensor, Tensor]:
+    """Rows [R, T] gathered by the document they belong to: [B, N, T]."""
+    counts = torch.bincount(owner, minlength=documents)
+    most = int(counts.max()) if documents else 0
+    real = torch.arange(most) < counts[:, None]  # [B, N]; owners come in order
+    shape = (documents, most, rows.shape[1])
+    stacked = torch.full(shape, PAD)
+    stacked_mask = torch.zeros(shape, dtype=torch.bool)
+    stacked[real], stacked_mask[real] = rows, mask
+    return stacked, stacked_mask
+
+
+class Batches:
+    """The training batches of a corpus, epoch by epoch.
+
+    Documents without any target phrase are left out. Batches hold `size` documents (the last one
+    of an epoch may hold fewer) before `augment`, which may add to them.
+    """
+
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        vocabulary: Lexicon,
+        targets: Targets,
+        *,
+        size: int,
+        max_source: int | None = None,
+        seed: int = 0,
+        augment: Augment | None = None,
+    ):
+        no_rng = np.random.default_rng(0)  # the order does not matter here
+        self.documents = [d for d in documents if targets.phrases(d, no_rng)]
+        self.vocabulary = vocabulary
+        self.targets = targets
+        self.size = size
+        self.max_source = max_source
+        self.seed = seed
+        self.augment = augment
+        self._lengths = np.array([_length(d, max_source) for d in self.documents], dtype=np.int64)
+
+    def __len__(self) -> int:
+        """Batches per epoch."""
+        return -(-len(self.documents) // self.size)
+
+    def plan(self, epoch: int) -> list[NDArray[np.int64]]:
+        """The documents of every batch of an epoch, as indices into `documents`."""
+        rng = np.random.default_rng([self.seed, epoch])
+        order = rng.permutation(len(self.documents))
+        pools = _cut(order, self.size * POOL)
+        batches = [
+            batch
+            for pool in pools
+            for batch in _cut(pool[np.argsort(self._lengths[pool], kind="stable")], self.size)
+        ]
+        return [batches[i] for i in rng.permutation(len(batches))]
+
+    def build(self, epoch: int, indices: Sequence[int] | NDArray[np.int64]) -> Batch:
+        """The batch of these documents: alike wherever in an epoch, and with whom, it is built."""
+        examples = []
+        for index in indices:
+            rng = np.random.default_rng([self.seed, epoch, int(index)])
+            document = self.documents[index]
+            copies = [document] if self.augment is None else self.augment(document, rng)
+            examples += [
+                encode(copy, self.vocabulary, self.max_source, self.targets, rng) for copy in copies
+            ]
+        return collate(examples, self.targets)
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch from batch `start` on."""
+        for indices in self.plan(epoch)[start:]:
+            yield self.build(epoch, indices)
+
+
+def _length(document: Document, max_source: int | None) -> int:
+    # Blanks are near enough to words for the sole purpose of padding little.
+    length = document.title.count(" ") + document.body.count(" ")
+    return length if max_source is None else min(length, max_source)
+
+
+def _cut(indices: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    ends = [*range(0, len(indices), size), len(indices)]
+    return [indices[a:b] for a, b in pairwise(ends)]

@@ -1,0 +1,1 @@
+"""One file per published model, composing `nn/`: `Config`, `PARADIGM` and `build`."""

@@ -23,9 +23,6 @@ from keywright.types import Document
 Augment = Callable[[Document, np.random.Generator], Sequence[Document]]
 """A random transformation of a document into one or more (see `data.kpdrop`)."""
 
-POOL = 50
-"""How many batches are sorted by length together: more pads less but mixes documents less."""
-
 
 @dataclass(frozen=True)
 class Batch:
@@ -156,7 +153,8 @@ class Batches:
     """The training batches of a corpus, epoch by epoch.
 
     Documents without any target phrase are left out. Batches hold `size` documents (the last one
-    of an epoch may hold fewer) before `augment`, which may add to them.
+    of an epoch may hold fewer) before `augment`, which may add to them. `bucket` batches are sorted
+    by length together: more of them pad less, but mix documents less.
     """
 
     def __init__(
@@ -166,6 +164,7 @@ class Batches:
         targets: Targets,
         *,
         size: int,
+        bucket: int = 50,
         max_source: int | None = None,
         seed: int = 0,
         augment: Augment | None = None,
@@ -175,6 +174,7 @@ class Batches:
         self.vocabulary = vocabulary
         self.targets = targets
         self.size = size
+        self.bucket = bucket
         self.max_source = max_source
         self.seed = seed
         self.augment = augment
@@ -188,7 +188,7 @@ class Batches:
         """The documents of every batch of an epoch, as indices into `documents`."""
         rng = np.random.default_rng([self.seed, epoch])
         order = rng.permutation(len(self.documents))
-        pools = _cut(order, self.size * POOL)
+        pools = _cut(order, self.size * self.bucket)
         batches = [
             batch
             for pool in pools

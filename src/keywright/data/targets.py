@@ -48,7 +48,7 @@ class Targets:
     paradigm: Paradigm
     order: Order = "present_absent"
     max_phrases: int | None = None  # phrases beyond are left out, after ordering
-    max_words: int | None = None  # longer phrases are left out: cut, they would be wrong
+    max_phrase: int | None = None  # words; longer phrases are left out: cut, they would be wrong
     mark_absent: bool = False
 
     def __post_init__(self) -> None:
@@ -64,8 +64,8 @@ class Targets:
     def phrases(self, document: Document, rng: np.random.Generator) -> list[TargetPhrase]:
         """The distinct phrases of a document in target order; only "random" uses `rng`."""
         phrases = gold_phrases(document)
-        if self.max_words is not None:
-            phrases = [phrase for phrase in phrases if len(phrase.words) <= self.max_words]
+        if self.max_phrase is not None:
+            phrases = [phrase for phrase in phrases if len(phrase.words) <= self.max_phrase]
         return _ordered(phrases, self.order, rng)[: self.max_phrases]
 
     def sequences(

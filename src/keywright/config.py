@@ -94,11 +94,17 @@ class Data:
     order: Literal[
         "present_absent", "random", "alphabetical", "length", "given", "absent_present"
     ] = "present_absent"
+    mark_absent: bool = False  # One2Seq: `<peos>` between present and absent phrases
     kpdrop: KPDrop = field(default_factory=KPDrop)
 
     def __post_init__(self) -> None:
         if not self.train:
             raise ValueError("train names no file; give at least one")
+        if self.mark_absent and self.order != "present_absent":
+            raise ValueError(
+                f"mark_absent needs order 'present_absent', not {self.order!r}: "
+                "only there does one mark part the two"
+            )
 
 
 @dataclass(frozen=True)
@@ -174,6 +180,16 @@ class Config:
     train: Train
     decode: Part = field(default_factory=lambda: Part("greedy"))
     evaluate: Evaluate = field(default_factory=Evaluate)
+
+    def __post_init__(self) -> None:
+        if self.data.valid:
+            return
+        for number, stage in enumerate(self.train.stage):
+            if stage.patience or stage.schedule == "plateau" or stage.select != "loss":
+                raise ValueError(
+                    f"train.stage[{number}] uses patience, select or the plateau schedule, "
+                    "which need validation documents; name them in data.valid"
+                )
 
 
 T = TypeVar("T")

@@ -10,10 +10,10 @@ import io
 import lzma
 import os
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, BinaryIO, NoReturn, cast
 
 import zstandard
 
@@ -25,6 +25,15 @@ _MAGIC = {
     b"\x28\xb5\x2f\xfd": "zstd",
 }
 _BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_CHUNK = 1 << 16
+
+Bad = Callable[[DataError], None]
+"""What to do about a bad line: raise (`fail`), or take note and go on with the next one."""
+
+
+def fail(error: DataError) -> NoReturn:
+    raise error
 
 
 @contextmanager
@@ -40,30 +49,54 @@ def open_binary(path: str | Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise DataError(f"cannot be opened: {error.strerror}", path) from None
     with raw:
-        head = raw.read(6)
-        raw.seek(0)
+        head = raw.peek(6)  # and not read and seek: a pipe cannot go back
         kind = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
         if kind == "gzip":
             yield cast(BinaryIO, gzip.GzipFile(fileobj=raw))
         elif kind == "xz":
-            yield cast(BinaryIO, lzma.LZMAFile(raw))
+            yield cast(BinaryIO, lzma.LZMAFile(raw))  # noqa: SIM115, closed with `raw`
         elif kind == "zstd":
-            yield cast(
-                BinaryIO,
-                io.BufferedReader(
-                    zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-                ),
-            )
+            yield cast(BinaryIO, io.BufferedReader(_ZstdReader(raw), _CHUNK))
         else:
             yield raw
 
 
-def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+class _ZstdReader(io.RawIOBase):
+    """The content of zstd frames; unlike the library's reader, it notices a cut-off end."""
+
+    def __init__(self, raw: BinaryIO):
+        self._raw = raw
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        while not self._ready:
+            if self._frame.eof:
+                chunk = self._frame.unused_data or self._raw.read(_CHUNK)
+                if not chunk:
+                    return 0
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            else:
+                chunk = self._raw.read(_CHUNK)
+                if not chunk:
+                    raise EOFError("the last zstd frame is not complete")
+            self._ready = memoryview(self._frame.decompress(chunk))
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+
+def read_lines(path: str | Path, bad: Bad = fail) -> Iterator[tuple[int, str]]:
     """Numbered lines (from 1) without their line end, streamed.
 
     Only `\\n` (and `\\r\\n`) ends a line: the Unicode separators that `str.splitlines` honours do
     occur inside abstracts. A byte order mark is dropped; bytes that are not UTF-8, a NUL byte and
-    a compressed file cut short are errors that name the line.
+    a compressed file cut short are errors that name the line. If `bad` lets an error pass, reading
+    goes on with the next line.
     """
     number = 0
     with open_binary(path) as file:
@@ -72,28 +105,61 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             try:
                 line = next(lines, None)
             except _BROKEN as error:
-                raise DataError(
-                    f"the compressed file is truncated or damaged ({error}); fetch it again",
-                    path,
-                    number + 1,
-                ) from None
+                bad(_damaged(error, path, number + 1))
+                return
             if line is None:
                 return
             number += 1
-            if number == 1 and line.startswith(b"\xef\xbb\xbf"):
-                line = line[3:]
+            if number == 1:
+                line = line.removeprefix(_BYTE_ORDER_MARK)
             if b"\x00" in line:
-                raise DataError("is a binary file, not text (NUL byte)", path, number)
+                bad(DataError("is a binary file, not text (NUL byte)", path, number))
+                continue
             try:
                 text = line.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise DataError(
-                    f"is not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}); "
-                    "convert it, for example with: iconv -f latin1 -t utf-8",
-                    path,
-                    number,
-                ) from None
+                bad(_not_utf8(line[error.start], error.start + 1, path, number))
+                continue
             yield number, text.removesuffix("\n").removesuffix("\r")
+
+
+def read_text(path: str | Path) -> str:
+    """The whole of a small text file, under the same rules as `read_lines`."""
+    return "\n".join(line for _, line in read_lines(path))
+
+
+def first_lines(path: str | Path, most: int = 8) -> list[str]:
+    """The first lines, for a look at what a file is: a bounded read, and nothing is an error.
+
+    A byte that is not UTF-8 becomes U+FFFD and a damaged file gives what can be read of it; whoever
+    reads the file in earnest will say what is wrong with it.
+    """
+    data = b""
+    with open_binary(path) as file, suppress(*_BROKEN):
+        while data.count(b"\n") < most and len(data) < 64 * _CHUNK:
+            chunk = file.read(_CHUNK)
+            if not chunk:
+                break
+            data += chunk
+    lines = data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")[:most]
+    if lines[-1] == b"":
+        lines.pop()
+    return [line.decode("utf-8", errors="replace").removesuffix("\r") for line in lines]
+
+
+def _damaged(error: BaseException, path: str | Path, line: int) -> DataError:
+    return DataError(
+        f"the compressed file is truncated or damaged ({error}); fetch it again", path, line
+    )
+
+
+def _not_utf8(byte: int, column: int, path: str | Path, line: int) -> DataError:
+    return DataError(
+        f"is not UTF-8 (byte 0x{byte:02x} at column {column}); "
+        "convert it, for example with: iconv -f latin1 -t utf-8",
+        path,
+        line,
+    )
 
 
 @contextmanager

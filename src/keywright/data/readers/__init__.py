@@ -1,0 +1,1 @@
+"""Document formats, one file each: `recognise(head) -> bool` and `read(path, bad)`."""

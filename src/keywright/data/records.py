@@ -1,0 +1,82 @@
+"""Typed records: lines of JSON, or rows of a hub dataset, each an error of its own when it is bad.
+
+Readers declare the fields they use as a msgspec struct, which decodes only those; this file knows
+how such a record fails and how keyphrases and ids are written in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from keywright.data import hub
+from keywright.errors import DataError
+from keywright.files import Bad, read_lines
+
+Record = TypeVar("Record")
+Value = TypeVar("Value")
+Phrases = str | list[str | list[str]]
+"""Keyphrases as the formats write them: joined by `;`, a list, or a list of token lists."""
+Id = str | int
+
+_BAD_RECORD = (DataError, msgspec.DecodeError, RecursionError)
+
+
+def read_records(
+    path: str | Path, kind: type[Record], convert: Callable[[Record], Value], bad: Bad
+) -> Iterator[tuple[int, Value]]:
+    """Numbered values made of records; blank lines are no records.
+
+    `convert` raises a `DataError` without a place for a record that has the right types and still
+    makes no sense.
+    """
+    parse: Callable[[Any], Record]
+    if hub.is_hub(path):
+        source: Iterator[tuple[int, Any]] = enumerate(hub.rows(path), start=1)
+
+        def parse(row: Any) -> Record:
+            return msgspec.convert(row, kind)
+    else:
+        source = read_lines(path, bad)
+        parse = msgspec.json.Decoder(kind).decode
+    for number, raw in source:
+        if isinstance(raw, str) and (not raw or raw.isspace()):
+            continue
+        try:
+            value = convert(parse(raw))
+        except _BAD_RECORD as error:
+            bad(DataError(explain(error), path, number))
+            continue
+        yield number, value
+
+
+def explain(error: BaseException) -> str:
+    """What is wrong with a record, in words."""
+    text = str(error)
+    if isinstance(error, RecursionError):
+        return "is nested too deeply to be a record"
+    if isinstance(error, msgspec.ValidationError):
+        if text.startswith("Expected `object`"):
+            return f"is JSON, but no object ({text})"
+        what, _, place = text.partition(" - at ")
+        return f"{place.strip('`').removeprefix('$.')}: {what}" if place else what
+    if isinstance(error, msgspec.DecodeError):
+        return f"is not JSON ({text})"
+    return text
+
+
+def phrases(value: Phrases | None) -> tuple[str, ...] | None:
+    """Keyphrases: joined by `;` they are stripped, empty ones dropped; lists stay as they are."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return tuple(piece for raw in value.split(";") if (piece := raw.strip()))
+    return tuple(item if isinstance(item, str) else " ".join(item) for item in value)
+
+
+def identifier(*candidates: Id | None) -> str | None:
+    """The first id that is there."""
+    return next((str(value) for value in candidates if value is not None), None)

@@ -1,0 +1,238 @@
+"""Metrics of the order: MAP, NDCG, AlphaNDCG, MRR, SADR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from keywright.metrics._base import (
+    Array,
+    Chunk,
+    Column,
+    Cutoff,
+    Limit,
+    MeanMeasure,
+    Metric,
+    Ranked,
+    Targets,
+    ratio,
+)
+from keywright.metrics._matches import Part, Rules
+
+
+def discount(rank: Array) -> Array:
+    """1 / log2(rank + 1) for ranks that count from 1; here they count from 0."""
+    return 1.0 / np.log2(rank + 2)
+
+
+def perfect_dcg(hits: Array) -> Array:
+    """The DCG of `hits` right predictions in a row."""
+    most = int(hits.max(initial=0))
+    table = np.concatenate(([0.0], np.cumsum(discount(np.arange(most, dtype=float)))))
+    found: Array = table[hits.astype(np.int64)]
+    return found
+
+
+@dataclass(frozen=True)
+class AveragePrecision(Column):
+    """Sum of the precisions at the hits above the cut-off, over the number of targets."""
+
+    part: str
+    cutoff: Cutoff
+
+    def compute(self, chunk: Chunk) -> Array:
+        inside = chunk.hits(self.part).inside(chunk[Limit(self.part, self.cutoff)])
+        return ratio(inside.sums(len(chunk)), chunk[Targets(self.part)])
+
+
+@dataclass(frozen=True)
+class NDCG(Column):
+    part: str
+    cutoff: Cutoff
+    ideal: str
+
+    def compute(self, chunk: Chunk) -> Array:
+        limit = chunk[Limit(self.part, self.cutoff)]
+        hits = chunk.hits(self.part)
+        inside = hits.inside(limit)
+        gained = inside.sums(len(chunk), discount(inside.rank))
+        if self.ideal == "hits":  # targets that were never predicted do not count
+            found = np.bincount(hits.document, minlength=len(chunk)).astype(float)
+            return ratio(gained, perfect_dcg(np.minimum(found, limit)))
+        targets = chunk[Targets(self.part)]
+        most = targets if self.cutoff.at == "M" else np.minimum(targets, limit)
+        return ratio(gained, perfect_dcg(most))
+
+
+def _gains(part: Part, relevant: list[list[int]]) -> list[tuple[int, float]]:
+    """(rank, gain) where the gain is not 0: each repeat of a target is worth half the one before."""
+    seen = [0] * len(part.targets)
+    found = []
+    for rank, targets in enumerate(relevant):
+        if targets:
+            found.append((rank, sum(0.5 ** seen[target] for target in targets)))
+            for target in targets:
+                seen[target] += 1
+    return found
+
+
+def _best_order(part: Part, relevant: list[list[int]]) -> list[list[int]]:
+    """The predictions that are relevant to anything, re-ordered greedily by gain.
+
+    The others follow and gain nothing. On ties the earlier prediction comes first.
+    """
+    left = [targets for targets in relevant if targets]
+    seen = [0] * len(part.targets)
+    ordered = []
+    while left:
+        gains = [sum(0.5 ** seen[target] for target in targets) for targets in left]
+        best = left.pop(gains.index(max(gains)))
+        ordered.append(best)
+        for target in best:
+            seen[target] += 1
+    return ordered
+
+
+def _substring_relevance(part: Part) -> list[list[int]]:
+    """Per prediction the targets it is relevant to: those whose characters contain its own."""
+    return [
+        [index for index, target in enumerate(part.targets) if phrase in target]
+        for phrase in part.predictions
+    ]
+
+
+def _ranked(chunk: Chunk, part: str, gains: Callable[[Part], list[tuple[int, float]]]) -> Ranked:
+    return Ranked(
+        [
+            (index, rank, gain)
+            for index, document in enumerate(chunk.part(part))
+            if document.targets and document.predictions
+            for rank, gain in gains(document)
+        ]
+    )
+
+
+def _ideal_gains(part: Part) -> list[tuple[int, float]]:
+    return _gains(part, _best_order(part, _substring_relevance(part)))
+
+
+@dataclass(frozen=True)
+class SubstringAlphaNDCG(Column):
+    """AlphaNDCG of the chan19 release, alpha = 0.5."""
+
+    part: str
+    cutoff: Cutoff
+
+    def compute(self, chunk: Chunk) -> Array:
+        got = chunk.memo(
+            ("alpha gains", self.part),
+            lambda chunk: _ranked(chunk, self.part, lambda p: _gains(p, _substring_relevance(p))),
+        )
+        ideal = chunk.memo(
+            ("alpha ideal", self.part), lambda chunk: _ranked(chunk, self.part, _ideal_gains)
+        )
+        limit = chunk[Limit(self.part, self.cutoff)]
+        return ratio(_dcg(got, limit, len(chunk)), _dcg(ideal, limit, len(chunk)))
+
+
+def _dcg(gains: Ranked, limit: Array, documents: int) -> Array:
+    inside = gains.inside(limit)
+    return inside.sums(documents, inside.weight * discount(inside.rank))
+
+
+def _token_set_gains(part: Part) -> list[tuple[int, float]]:
+    """A prediction matches a target when one's token set contains the other's."""
+    targets = [set(target.split()) for target in part.targets]
+    seen = [0] * len(targets)
+    found = []
+    for rank, phrase in enumerate(part.predictions):
+        words = set(phrase.split())
+        matched = [i for i, gold in enumerate(targets) if words <= gold or gold <= words]
+        if matched:
+            found.append((rank, 0.5 ** max(seen[i] for i in matched)))
+            for i in matched:
+                seen[i] += 1
+    return found
+
+
+@dataclass(frozen=True)
+class TokenSetAlphaNDCG(Column):
+    """AlphaNDCG of the yuan20 release: never more predictions than targets, T perfect ones ideal."""
+
+    part: str
+    cutoff: Cutoff
+
+    def compute(self, chunk: Chunk) -> Array:
+        gains = chunk.memo(
+            ("token set gains", self.part),
+            lambda chunk: _ranked(chunk, self.part, _token_set_gains),
+        )
+        targets = chunk[Targets(self.part)]
+        limit = np.minimum(chunk[Limit(self.part, self.cutoff)], targets)
+        return ratio(_dcg(gains, limit, len(chunk)), perfect_dcg(targets))
+
+
+@dataclass(frozen=True)
+class ReciprocalRank(Column):
+    """Mean of 1 / rank over the hits (not over queries: there is one document)."""
+
+    part: str
+
+    def compute(self, chunk: Chunk) -> Array:
+        hits = chunk.hits(self.part)
+        found = np.bincount(hits.document, minlength=len(chunk)).astype(float)
+        return ratio(hits.sums(len(chunk), 1.0 / (hits.rank + 1)), found)
+
+
+@dataclass(frozen=True)
+class DiscountedRecall(Column):
+    """SADR: a hit counts 1 down to rank T and 1 / log2(rank - T + 2) beyond, over T."""
+
+    part: str
+
+    def compute(self, chunk: Chunk) -> Array:
+        hits = chunk.hits(self.part)
+        targets = chunk[Targets(self.part)]
+        beyond = np.maximum(hits.rank + 1 - targets[hits.document], 0)
+        return ratio(hits.sums(len(chunk), 1.0 / np.log2(beyond + 2)), targets)
+
+
+def _at(metric: Metric) -> Cutoff:
+    return metric.cutoff or Cutoff("M")
+
+
+class MAPMeasure(MeanMeasure):
+    def column(self, metric: Metric, rules: Rules) -> Column:
+        return AveragePrecision(metric.part, _at(metric))
+
+
+class NDCGMeasure(MeanMeasure):
+    def column(self, metric: Metric, rules: Rules) -> Column:
+        return NDCG(metric.part, _at(metric), rules.ideal)
+
+
+class AlphaNDCGMeasure(MeanMeasure):
+    def column(self, metric: Metric, rules: Rules) -> Column:
+        kind = SubstringAlphaNDCG if rules.alpha == "substring" else TokenSetAlphaNDCG
+        return kind(metric.part, _at(metric))
+
+
+class MRRMeasure(MeanMeasure):
+    def column(self, metric: Metric, rules: Rules) -> Column:
+        return ReciprocalRank(metric.part)
+
+
+class SADRMeasure(MeanMeasure):
+    def column(self, metric: Metric, rules: Rules) -> Column:
+        return DiscountedRecall(metric.part)
+
+
+MEASURES = (
+    MAPMeasure("MAP", needs_cutoff=True),
+    NDCGMeasure("NDCG", needs_cutoff=True),
+    AlphaNDCGMeasure("AlphaNDCG", needs_cutoff=True),
+    MRRMeasure("MRR"),
+    SADRMeasure("SADR"),
+)

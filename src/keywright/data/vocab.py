@@ -47,6 +47,10 @@ class Lexicon(Protocol):
     def input_size(self) -> int:
         """The ids that `EncodedSource.ids` can hold."""
 
+    @property
+    def input_ids(self) -> Sequence[int]:
+        """[V]: what to read for each id of the vocabulary, to embed a generated token."""
+
     def encode_document(self, document: Document, max_source: int | None) -> EncodedSource: ...
 
     def encode_phrase(self, words: Sequence[str], extension: Sequence[str]) -> list[int]:
@@ -85,6 +89,10 @@ class Vocabulary:
     @property
     def input_size(self) -> int:
         return len(self.words)
+
+    @property
+    def input_ids(self) -> Sequence[int]:
+        return range(len(self.words))
 
     @classmethod
     def build(cls, documents: Iterable[Document], size: int) -> Self:

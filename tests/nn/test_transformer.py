@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from keywright.nn.transformer import Cache, Decoder, Encoder, Shape, SinusoidalPositions
+from keywright.nn.transformer import Cache, Decoder, Encoder, Shape, Sharing, SinusoidalPositions
 
 SHAPES = [
     Shape(width=12, heads=3, inner=20, layers=2, dropout=0.0, norm=norm, activation=activation)
@@ -29,28 +29,30 @@ def test_decoding_step_by_step_equals_reading_all_at_once(shape: Shape) -> None:
     source = decoder.read_source(torch.randn(2, 5, 12))
     mask = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
     x = torch.randn(2, 4, 12)
-    states, _, scores = decoder(x, Cache(), source, mask)
+    each = Sharing.of(torch.arange(2), 2)
+    states, _, scores = decoder(x, Cache(), source, mask, each)
     cache = Cache()
     for t in range(4):
-        state, cache, score = decoder(x[:, t : t + 1], cache, source, mask)
+        state, cache, score = decoder(x[:, t : t + 1], cache, source, mask, each)
         assert torch.allclose(state[:, 0], states[:, t], atol=1e-5)
         assert torch.allclose(score[:, 0], scores[:, t], atol=1e-5)
     assert cache.length == 4
 
 
-def test_rows_of_one_document_share_its_source() -> None:
+@pytest.mark.parametrize("owner", [[0, 0, 0, 1, 1, 1], [0, 1, 1, 1], [1, 0, 1, 2], [2, 2]], ids=str)
+def test_rows_of_one_document_share_its_source(owner: list[int]) -> None:
     torch.manual_seed(0)
     decoder = Decoder(SHAPES[0]).eval()
-    encoded = torch.randn(2, 5, 12)
-    mask = torch.ones(2, 5, dtype=torch.bool)
-    x = torch.randn(6, 3, 12)  # three rows for each of two documents
-    shared, _, scores = decoder(x, Cache(), decoder.read_source(encoded), mask)
-    repeated = encoded.repeat_interleave(3, dim=0)
-    alone, _, alone_scores = decoder(
-        x, Cache(), decoder.read_source(repeated), mask.repeat_interleave(3, dim=0)
-    )
-    assert torch.allclose(shared, alone, atol=1e-6)
-    assert torch.allclose(scores, alone_scores, atol=1e-6)
+    encoded = torch.randn(3, 5, 12)
+    mask = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] * 5])
+    x = torch.randn(len(owner), 3, 12)
+    rows = torch.tensor(owner)
+    shared = decoder(x, Cache(), decoder.read_source(encoded), mask, Sharing.of(rows, 3))
+    copied = decoder.read_source(encoded[rows])
+    alone = Sharing.of(torch.arange(len(owner)), len(owner))
+    states, _, scores = decoder(x, Cache(), copied, mask[rows], alone)
+    assert torch.allclose(shared[0], states, atol=1e-6)
+    assert torch.allclose(shared[2], scores, atol=1e-6)
 
 
 def test_cached_rows_can_be_reordered() -> None:
@@ -58,7 +60,8 @@ def test_cached_rows_can_be_reordered() -> None:
     decoder = Decoder(SHAPES[0]).eval()
     source = decoder.read_source(torch.randn(1, 5, 12))
     mask = torch.ones(1, 5, dtype=torch.bool)
-    _, cache, _ = decoder(torch.randn(3, 1, 12), Cache(), source, mask)
+    rows = Sharing.of(torch.zeros(3, dtype=torch.long), 1)
+    _, cache, _ = decoder(torch.randn(3, 1, 12), Cache(), source, mask, rows)
     chosen = cache.select(torch.tensor([2, 0, 2]))
     assert torch.equal(chosen.layers[1].key, cache.layers[1].key[[2, 0, 2]])
     assert torch.equal(chosen.layers[0].value, cache.layers[0].value[[2, 0, 2]])

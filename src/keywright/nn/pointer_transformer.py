@@ -1,8 +1,7 @@
 """An encoder and a Transformer decoder that generates or copies: a `Generator`.
 
 The decoder reads its own output through the encoder's embedding, as source and target share their
-words. One document may have many rows (slots, beams, samples); they share its encoding as long as
-every document has equally many of them, side by side.
+words. A document may have many rows (slots, beams, samples), which share its encoding.
 """
 
 from __future__ import annotations
@@ -12,51 +11,57 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from keywright.data.batch import Batch
 from keywright.data.vocab import BOS, PAD, Lexicon
+from keywright.nn import copy
 from keywright.nn.generator import Step
-from keywright.nn.pointer import IMPOSSIBLE, PointerOutput
-from keywright.nn.transformer import Cache, Decoder, Encoder, KeyValue, Shape, SinusoidalPositions
+from keywright.nn.transformer import (
+    Cache,
+    Decoder,
+    Encoder,
+    KeyValue,
+    Shape,
+    Sharing,
+    SinusoidalPositions,
+)
 
 
 @dataclass(frozen=True)
 class Source:
-    """What the decoder sees of B documents, each of which serves `rows` consecutive rows."""
+    """B documents as the decoder sees them, and the R rows that read them."""
 
     layers: tuple[KeyValue, ...]  # of the cross attention
     pointer_keys: Tensor | None  # [B, S, D], for a pointer of its own
     mask: Tensor  # [B, S] bool, True at real positions
     copyable: Tensor  # [B, S] bool, True at positions that can be copied
     extended: Tensor  # [B, S] ids in the output space
+    first: Tensor  # [B, S] for every position the first one with the same id
     extension_inputs: Tensor  # [B, X] ids of the extension for the embedding
-    rows: int = 1
-    slots: Tensor | None = None  # [R] which control code each row has
+    sharing: Sharing
+    codes: Tensor | None = None  # [R] the control code of each row
 
     def select(self, index: Tensor) -> Self:
-        """Rows in a new order; documents are copied only if their numbers of rows then differ."""
-        owner = index // self.rows
-        documents, counts = torch.unique_consecutive(owner, return_counts=True)
-        regular = bool((counts == counts[:1]).all())
-        rows = int(counts[0]) if regular and len(counts) else 1
-        chosen = documents if regular else owner
+        owner = self.sharing.owner[index]
+        codes = None if self.codes is None else self.codes[index]
+        used, position = torch.unique(owner, return_inverse=True)
+        if 2 * len(used) > len(self.mask):  # most documents are still read: leave them in place
+            return replace(self, sharing=Sharing.of(owner, len(self.mask)), codes=codes)
         keys = self.pointer_keys
         return replace(
             self,
-            layers=tuple(layer.select(chosen) for layer in self.layers),
-            pointer_keys=None if keys is None else keys.index_select(0, chosen),
-            mask=self.mask.index_select(0, chosen),
-            copyable=self.copyable.index_select(0, chosen),
-            extended=self.extended.index_select(0, chosen),
-            extension_inputs=self.extension_inputs.index_select(0, chosen),
-            rows=rows,
-            slots=None if self.slots is None else self.slots.index_select(0, index),
+            layers=tuple(layer.select(used) for layer in self.layers),
+            pointer_keys=None if keys is None else keys[used],
+            mask=self.mask[used],
+            copyable=self.copyable[used],
+            extended=self.extended[used],
+            first=self.first[used],
+            extension_inputs=self.extension_inputs[used],
+            sharing=Sharing.of(position, len(used)),
+            codes=codes,
         )
-
-    def repeated(self, rows: int, slots: Tensor | None = None) -> Self:
-        """The same documents with `rows` rows each."""
-        return replace(self, rows=rows, slots=slots)
 
 
 class SourceEncoder(nn.Module):
@@ -107,7 +112,10 @@ class PointerTransformer(nn.Module):
         self.positions = SinusoidalPositions(shape.width)
         self.dropout = nn.Dropout(shape.dropout)
         self.decoder = Decoder(shape)
-        self.output = PointerOutput(shape.width, vocabulary.size)
+        self.output = nn.Linear(shape.width, vocabulary.size)
+        nn.init.xavier_uniform_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+        self.gate = nn.Linear(shape.width, 1)  # produce (positive) or copy
         self.pointer_query = nn.Linear(shape.width, shape.width) if own_pointer else None
         self.pointer_key = nn.Linear(shape.width, shape.width) if own_pointer else None
         self.codes = nn.Embedding(codes, shape.width) if codes else None
@@ -118,54 +126,57 @@ class PointerTransformer(nn.Module):
 
     def encode(self, batch: Batch) -> Source:
         encoded = self.encoder(batch.source, batch.source_mask)
-        n = self.rows_per_document
-        slots = torch.arange(n, device=encoded.device).repeat(len(batch))
+        n, device = self.rows_per_document, encoded.device
+        owner = torch.arange(len(batch), device=device).repeat_interleave(n)
         return Source(
             layers=self.decoder.read_source(encoded),
             pointer_keys=None if self.pointer_key is None else self.pointer_key(encoded),
             mask=batch.source_mask,
-            # A source may hold marks of its own kind, which no output id stands for.
+            # A source may hold marks of its own, which no output id stands for.
             copyable=batch.source_mask & (batch.source_extended != PAD),
             extended=batch.source_extended,
+            first=copy.first_positions(batch.source_extended),
             extension_inputs=batch.extension_inputs,
-            rows=n,
-            slots=None if self.codes is None else slots,
+            sharing=Sharing.of(owner, len(batch)),
+            codes=None if self.codes is None else torch.arange(n, device=device).repeat(len(batch)),
         )
 
     def start(self, memory: Source) -> tuple[Tensor, Cache]:
-        rows = memory.mask.shape[0] * memory.rows
-        return torch.full((rows,), BOS, device=memory.mask.device), Cache()
+        return torch.full_like(memory.sharing.owner, BOS), Cache()
 
     def step(self, tokens: Tensor, state: Cache, memory: Source) -> Step:
-        states, scores, state = self.run(tokens[:, None], state, memory)
-        log_probs, attention = self.output.log_probs(
-            states[:, 0],
-            scores[:, 0],
-            memory.extended.repeat_interleave(memory.rows, dim=0),
+        states, energies, state = self.run(tokens[:, None], state, memory)
+        owner = memory.sharing.owner
+        log_probs = copy.log_probs(
+            F.log_softmax(self.output(states[:, 0]), dim=-1),
+            self.gate(states[:, 0]).squeeze(1),
+            energies[:, 0],
+            memory.extended[owner],
+            memory.first[owner],
             memory.extension_inputs.shape[1],
         )
-        return Step(log_probs, state, attention)
+        return Step(log_probs, state, energies[:, 0].softmax(-1))
 
     def run(self, tokens: Tensor, cache: Cache, memory: Source) -> tuple[Tensor, Tensor, Cache]:
         """Read tokens [R, T] of the output space after those in the cache.
 
-        Returns states [R, T, D], scores of the copy attention [R, T, S] and the new cache.
+        Returns states [R, T, D], energies of the copy attention [R, T, S] and the new cache.
         """
         x = self.embed(tokens, cache.length, memory)
-        states, cache, scores = self.decoder(x, cache, memory.layers, memory.mask)
+        states, cache, energies = self.decoder(x, cache, memory.layers, memory.mask, memory.sharing)
         if self.pointer_query is not None and memory.pointer_keys is not None:
-            query = self.pointer_query(states).reshape(len(memory.mask), -1, states.shape[-1])
-            scores = query @ memory.pointer_keys.transpose(1, 2) / self.scale
-            scores = scores.reshape(*tokens.shape, -1)
-        blocked = ~memory.copyable.repeat_interleave(memory.rows, dim=0)
-        return states, scores.masked_fill(blocked[:, None], IMPOSSIBLE), cache
+            asked = memory.sharing.join(self.pointer_query(states))
+            energies = asked @ memory.pointer_keys.transpose(1, 2) / self.scale
+            energies = memory.sharing.part(energies, tokens.shape[1])
+        copyable = memory.copyable[memory.sharing.owner]
+        return states, energies.masked_fill(~copyable[:, None], copy.NEVER), cache
 
     def embed(self, tokens: Tensor, start: int, memory: Source) -> Tensor:
         """Tokens [R, T] of the output space from position `start` on: [R, T, D]."""
         x = self.encoder.embedding(self.inputs(tokens, memory)) * self.scale
         x = x + self.positions(start, start + tokens.shape[1])
-        if self.codes is not None and memory.slots is not None:
-            x = x + self.codes(memory.slots)[:, None]
+        if self.codes is not None and memory.codes is not None:
+            x = x + self.codes(memory.codes)[:, None]
         embedded: Tensor = self.dropout(x)
         return embedded
 
@@ -174,15 +185,20 @@ class PointerTransformer(nn.Module):
         known = self.get_buffer("input_ids")[tokens.clamp(max=self.size - 1)]
         if memory.extension_inputs.shape[1] == 0:
             return known
-        extension = memory.extension_inputs.repeat_interleave(memory.rows, dim=0)
+        extension = memory.extension_inputs[memory.sharing.owner]
         copied = extension.gather(1, (tokens - self.size).clamp(min=0))
         return torch.where(tokens < self.size, known, copied)
 
     def log_likelihood(self, target: Tensor, mask: Tensor, memory: Source) -> Tensor:
         """Teacher-forced log-probabilities of the real tokens of `target` [R, T], in order: [N]."""
         first = target.new_full((len(target), 1), BOS)
-        states, scores, _ = self.run(torch.cat([first, target[:, :-1]], 1), Cache(), memory)
+        states, energies, _ = self.run(torch.cat([first, target[:, :-1]], 1), Cache(), memory)
         rows, _ = mask.nonzero(as_tuple=True)
-        return self.output.log_likelihood(
-            states[mask], scores[mask], memory.extended[rows // memory.rows], target[mask]
+        return copy.target_log_prob(
+            states[mask],
+            self.output,
+            self.gate(states[mask]).squeeze(1),
+            energies[mask],
+            memory.extended[memory.sharing.owner[rows]],
+            target[mask],
         )

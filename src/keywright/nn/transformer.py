@@ -1,7 +1,6 @@
 """Transformer blocks: attention over cached keys and values, encoder and decoder stacks.
 
-B documents, R decoded rows (R = B, or B times the rows of a document, in document order), S source
-positions, T target positions, D width, h heads, d = D / h.
+B documents, R decoded rows, S source positions, T target positions, D width, h heads, d = D / h.
 """
 
 from __future__ import annotations
@@ -157,6 +156,47 @@ class Encoder(nn.Module):
         return normal
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """Which of B documents each of R rows reads.
+
+    The rows of a document ask its keys and values side by side, as one longer query: these are
+    then neither copied nor fetched from memory once for every row.
+    """
+
+    owner: Tensor  # [R] long, the document
+    place: Tensor  # [R] long, 0, 1, ... among the rows of that document
+    documents: int  # B
+    most: int  # rows of the document that has most
+    even: bool  # whether every document has as many, and all are in order
+
+    @classmethod
+    def of(cls, owner: Tensor, documents: int) -> Self:
+        counts = torch.bincount(owner, minlength=documents)
+        order = owner.argsort(stable=True)
+        first = counts.cumsum(0) - counts
+        numbers = torch.arange(len(owner), device=owner.device)
+        place = torch.empty_like(owner)
+        place[order] = numbers - first[owner[order]]
+        most = int(counts.max())
+        even = len(owner) == documents * most and torch.equal(order, numbers)
+        return cls(owner, place, documents, most, even)
+
+    def join(self, x: Tensor) -> Tensor:
+        """[R, T, D] to [B, most * T, D], zeros where a document has fewer rows."""
+        if self.even:
+            return x.reshape(self.documents, -1, x.shape[-1])
+        joined = x.new_zeros(self.documents, self.most, *x.shape[1:])
+        joined[self.owner, self.place] = x
+        return joined.flatten(1, 2)
+
+    def part(self, x: Tensor, length: int) -> Tensor:
+        """What was joined, [B, most * T, E], as [R, T, E] again; T is `length`."""
+        if self.even:
+            return x.reshape(len(self.owner), length, -1)
+        return x.reshape(self.documents, self.most, length, -1)[self.owner, self.place]
+
+
 class DecoderLayer(nn.Module):
     def __init__(self, shape: Shape):
         super().__init__()
@@ -168,19 +208,18 @@ class DecoderLayer(nn.Module):
         self.feed_forward_residual = Residual(shape)
 
     def forward(
-        self, x: Tensor, past: KeyValue | None, source: KeyValue, mask: Tensor
+        self, x: Tensor, past: KeyValue | None, source: KeyValue, mask: Tensor, sharing: Sharing
     ) -> tuple[Tensor, KeyValue, Tensor]:
         """x: [R, T, D] with `past` the positions before it, of which there are none if T > 1.
 
-        Returns the new x, `past` with x appended, and what the cross attention asked with,
-        [B, R/B * T, D].
+        Returns the new x, `past` with x appended, and what the cross attention asked with, joined.
         """
         y = self.self_residual.before(x)
         past = append(past, self.self_attention.keys_and_values(y))
         x = self.self_residual.after(x, self.self_attention(y, past, causal=x.shape[1] > 1))
-        # The rows of a document look at the same source: side by side they need no copy of it.
-        asked = self.cross_residual.before(x).reshape(source.key.shape[0], -1, x.shape[-1])
-        x = self.cross_residual.after(x, self.cross_attention(asked, source, mask).view_as(x))
+        asked = sharing.join(self.cross_residual.before(x))
+        answer = sharing.part(self.cross_attention(asked, source, mask), x.shape[1])
+        x = self.cross_residual.after(x, answer)
         y = self.feed_forward(self.feed_forward_residual.before(x))
         return self.feed_forward_residual.after(x, y), past, asked
 
@@ -212,7 +251,12 @@ class Decoder(nn.Module):
         return tuple(attention.keys_and_values(source) for attention in self._cross_attentions())
 
     def forward(
-        self, x: Tensor, cache: Cache, source: Sequence[KeyValue], mask: Tensor
+        self,
+        x: Tensor,
+        cache: Cache,
+        source: Sequence[KeyValue],
+        mask: Tensor,
+        sharing: Sharing,
     ) -> tuple[Tensor, Cache, Tensor]:
         """x: [R, T, D]; mask: [B, S] bool, True at real source positions.
 
@@ -224,10 +268,10 @@ class Decoder(nn.Module):
         asked = x
         for i, layer in enumerate(self.layers):
             past = cache.layers[i] if cache.layers else None
-            x, past, asked = layer(x, past, source[i], looked_at)
+            x, past, asked = layer(x, past, source[i], looked_at, sharing)
             layers.append(past)
         scores = self._cross_attentions()[-1].first_head_scores(asked, source[-1])
-        return self.norm(x), Cache(tuple(layers)), scores.reshape(*x.shape[:2], -1)
+        return self.norm(x), Cache(tuple(layers)), sharing.part(scores, x.shape[1])
 
     def _cross_attentions(self) -> list[Attention]:
         return [cast(DecoderLayer, layer).cross_attention for layer in self.layers]

@@ -1,0 +1,102 @@
+"""Rows that grow token by token, each on its own: what greedy decoding and sampling share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from keywright.data.batch import Batch
+from keywright.decoding._rules import Rules
+from keywright.nn.generator import Generator, Step
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A generated sequence. `log_probs` are the model's, whatever the strategy made of them."""
+
+    tokens: list[int]  # with the end mark, where one was reached
+    log_probs: list[float]
+    attended: list[int] | None  # the source position most attended to while saying each token
+    score: float  # what a search ranks by
+
+
+Found = list[list[Hypothesis]]
+"""For every row of the model, its hypotheses, best first."""
+
+Choose = Callable[[Tensor, Tensor], Tensor]
+"""(log-probabilities [R, V + X] of what is allowed, the rows [R] they belong to) -> tokens [R]"""
+
+
+@dataclass(frozen=True)
+class History:
+    """What rows have said so far: t tokens each."""
+
+    tokens: Tensor  # [R, t] long
+    log_probs: Tensor  # [R, t]
+    attended: Tensor | None  # [R, t] long
+
+    @classmethod
+    def empty(cls, rows: int, device: torch.device) -> Self:
+        nothing = torch.empty(rows, 0, dtype=torch.long, device=device)
+        return cls(nothing, nothing.float(), nothing)
+
+    def select(self, index: Tensor) -> Self:
+        return type(self)(
+            self.tokens[index],
+            self.log_probs[index],
+            None if self.attended is None else self.attended[index],
+        )
+
+    def append(self, tokens: Tensor, log_probs: Tensor, attended: Tensor | None) -> Self:
+        both = None
+        if self.attended is not None and attended is not None:
+            both = torch.cat([self.attended, attended[:, None]], 1)
+        return type(self)(
+            torch.cat([self.tokens, tokens[:, None]], 1),
+            torch.cat([self.log_probs, log_probs[:, None]], 1),
+            both,
+        )
+
+    def hypothesis(self, row: int, length: int, score: float) -> Hypothesis:
+        return Hypothesis(
+            self.tokens[row, :length].tolist(),
+            self.log_probs[row, :length].tolist(),
+            None if self.attended is None else self.attended[row, :length].tolist(),
+            score,
+        )
+
+
+def most_attended(step: Step) -> Tensor | None:
+    return None if step.attention is None else step.attention.argmax(1)
+
+
+def grow(model: Generator, batch: Batch, rules: Rules, choose: Choose) -> Found:
+    """One hypothesis for every row. Rows that have ended leave the batch, so that it shrinks."""
+    memory = model.encode(batch)
+    tokens, state = model.start(memory)
+    rows = torch.arange(len(tokens), device=tokens.device)
+    history = History.empty(len(tokens), tokens.device)
+    found: Found = [[] for _ in rows]
+    for t in range(1, rules.max_length + 1):
+        step = model.step(tokens, state, memory)
+        allowed = rules.allowed(step.log_probs, history.tokens)
+        tokens = choose(allowed, rows)
+        said = allowed.gather(1, tokens[:, None]).squeeze(1)
+        history = history.append(tokens, said, most_attended(step))
+        ended = rules.ended(tokens) if t < rules.max_length else torch.ones_like(rows).bool()
+        state = step.state
+        if not ended.any():
+            continue
+        for row in ended.nonzero().squeeze(1).tolist():
+            score = history.log_probs[row].mean().item()
+            found[int(rows[row])].append(history.hypothesis(row, t, score))
+        alive = (~ended).nonzero().squeeze(1)
+        if not len(alive):
+            break
+        memory, state = memory.select(alive), state.select(alive)
+        rows, tokens, history = rows[alive], tokens[alive], history.select(alive)
+    return found

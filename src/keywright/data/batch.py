@@ -28,9 +28,8 @@ Augment = Callable[[Document, np.random.Generator], Sequence[Document]]
 class Batch:
     """B documents. V is the vocabulary's size, X the size of the largest extension.
 
-    Targets hold ids of the output space, `<eos>` included and `<bos>` not. One2Seq has one row per
-    document. One2One has R rows, one per phrase, and `target_document` says whose: a document is
-    read once however many phrases it has. One2Set has a matrix of N phrases per document.
+    Targets hold ids of the output space, `<eos>` included and `<bos>` not. One2Seq has one sequence
+    per document, One2One and One2Set have N phrases: a document is read once however many it has.
     """
 
     documents: tuple[Document, ...]
@@ -40,9 +39,8 @@ class Batch:
     title_lengths: Tensor  # [B] long, how many leading positions are the title
     extension: tuple[tuple[str, ...], ...]  # the words behind ids V, V + 1, ... of each document
     extension_inputs: Tensor  # [B, X] long, ids for the encoder's embedding of those words
-    target: Tensor | None = None  # [B, T], [R, T] (One2One) or [B, N, T] (One2Set), long
+    target: Tensor | None = None  # [B, T] (One2Seq) or [B, N, T], long
     target_mask: Tensor | None = None  # bool, like target
-    target_document: Tensor | None = None  # [R] long, One2One only
     target_present: Tensor | None = None  # [B, N] bool, phrase occurs in the source; False at pads
 
     def __len__(self) -> int:
@@ -114,16 +112,13 @@ def make_batch(
 
 
 def _with_targets(batch: Batch, examples: Sequence[Example], targets: Targets) -> Batch:
-    owner = [i for i, example in enumerate(examples) for _ in example.sequences]
-    document = torch.tensor(owner, dtype=torch.long)
     target, mask = _padded([ids for example in examples for ids in example.sequences])
-    if targets.paradigm == "one2set":
-        target, mask = _stacked(target, mask, document, len(examples))
+    if targets.paradigm != "one2seq":
+        target, mask = _stacked(target, mask, [len(example.sequences) for example in examples])
     return replace(
         batch,
         target=target,
         target_mask=mask,
-        target_document=document if targets.paradigm == "one2one" else None,
         target_present=_padded([[p.present for p in e.phrases] for e in examples])[0].bool(),
     )
 
@@ -137,14 +132,11 @@ def _padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(matrix), torch.from_numpy(mask)
 
 
-def _stacked(rows: Tensor, mask: Tensor, owner: Tensor, documents: int) -> tuple[Tensor, Tensor]:
-    """Rows [R, T] gathered by the document they belong to: [B, N, T]."""
-    counts = torch.bincount(owner, minlength=documents)
-    most = int(counts.max()) if documents else 0
-    real = torch.arange(most) < counts[:, None]  # [B, N]; owners come in order
-    shape = (documents, most, rows.shape[1])
-    stacked = torch.full(shape, PAD)
-    stacked_mask = torch.zeros(shape, dtype=torch.bool)
+def _stacked(rows: Tensor, mask: Tensor, counts: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Rows [R, T], `counts` of them for each document in turn, as [B, N, T]."""
+    real = torch.arange(max(counts)) < torch.tensor(counts).unsqueeze(1)  # [B, N]
+    stacked = torch.full((*real.shape, rows.shape[1]), PAD)
+    stacked_mask = torch.zeros_like(stacked, dtype=torch.bool)
     stacked[real], stacked_mask[real] = rows, mask
     return stacked, stacked_mask
 

@@ -17,33 +17,42 @@ NEVER = -1e30
 """An energy or log-probability that no real one comes near; unlike -inf its gradient is no NaN."""
 
 
-def target_copy_energy(energies: Tensor, source: Tensor, target: Tensor) -> Tensor:
-    """log of the summed exponentials of the energies [N, S] where `source` [N, S] is `target` [N].
+def input_ids(tokens: Tensor, extension_inputs: Tensor, vocabulary_size: int) -> Tensor:
+    """What an embedding that knows V words reads for output-space `tokens` [R, ...].
 
-    About `NEVER` where the target is not in the source.
+    A copied word is read as its document's `extension_inputs` [R, X] say.
     """
-    return energies.masked_fill(source != target.unsqueeze(1), NEVER).logsumexp(dim=-1)
+    if not extension_inputs.shape[1]:
+        return tokens
+    copied = (tokens - vocabulary_size).clamp(min=0).flatten(1)
+    return tokens.where(
+        tokens < vocabulary_size, extension_inputs.gather(1, copied).view_as(tokens)
+    )
 
 
 def target_log_prob(
     features: Tensor,
     output: nn.Linear,
-    gate: Tensor,
+    gate: Tensor | None,
     energies: Tensor,
     source: Tensor,
     target: Tensor,
 ) -> Tensor:
-    """log p(target) [N] of a pointer softmax, without the distribution around it.
+    """log p(target) [N], without the distribution around it.
 
-    `features` [N, H] for `output`; `gate` [N] is the logit of producing against copying;
-    `energies` [N, S] are unnormalised logs of the copy distribution, `NEVER` at pads; `source`
-    [N, S] and `target` [N] are ids of the output space.
+    `features` [N, H] for `output`; `gate` [N] is the logit of producing against copying (None: one
+    softmax runs over words and source positions together); `energies` [N, S] are unnormalised
+    logs of the copy distribution, `NEVER` at pads; `source` [N, S] and `target` [N] are ids of the
+    output space.
     """
     known = target < output.out_features
-    logit, denominator = target_logits(features, output, target.where(known, 0))
-    produced = F.logsigmoid(gate) + logit - denominator
-    copied = F.logsigmoid(-gate) + target_copy_energy(energies, source, target)
-    return torch.logaddexp(produced.where(known, NEVER), copied - energies.logsumexp(dim=-1))
+    logit, producing = target_logits(features, output, target.where(known, 0))
+    copying = energies.logsumexp(dim=-1)
+    if gate is None:
+        gate = producing - copying
+    found = energies.masked_fill(source != target.unsqueeze(1), NEVER).logsumexp(dim=-1)
+    produced = (F.logsigmoid(gate) + logit - producing).where(known, NEVER)
+    return torch.logaddexp(produced, F.logsigmoid(-gate) + found - copying)
 
 
 def first_positions(source: Tensor) -> Tensor:
@@ -52,8 +61,8 @@ def first_positions(source: Tensor) -> Tensor:
 
 
 def log_probs(
-    vocabulary: Tensor,
-    gate: Tensor,
+    logits: Tensor,
+    gate: Tensor | None,
     energies: Tensor,
     source: Tensor,
     first: Tensor,
@@ -61,14 +70,15 @@ def log_probs(
 ) -> Tensor:
     """The whole distribution [R, V + X] whose single entries `target_log_prob` gives.
 
-    `vocabulary` [R, V] are the log-probabilities of producing, `first` [R, S] is
-    `first_positions(source)`; the rest is as there. Extension ids that a document does not use
-    get -inf.
+    `logits` [R, V] of producing, `first` [R, S] is `first_positions(source)`; the rest is as there.
+    Extension ids that a document does not use get -inf.
     """
-    produced = F.pad(
-        vocabulary + F.logsigmoid(gate).unsqueeze(1), (0, extension_size), value=-torch.inf
-    )
-    copied = torch.log_softmax(energies, dim=-1) + F.logsigmoid(-gate).unsqueeze(1)
+    producing, copying = logits.logsumexp(dim=-1), energies.logsumexp(dim=-1)
+    if gate is None:
+        gate = producing - copying
+    produced = logits + (F.logsigmoid(gate) - producing).unsqueeze(1)
+    produced = F.pad(produced, (0, extension_size), value=-torch.inf)
+    copied = energies + (F.logsigmoid(-gate) - copying).unsqueeze(1)
     mixed = torch.logaddexp(produced.gather(1, source), _summed_by_word(copied, first))
     # Positions of the same word all write the same value, so their order does not matter.
     return produced.scatter(1, source, mixed)
@@ -80,3 +90,28 @@ def _summed_by_word(log_mass: Tensor, first: Tensor) -> Tensor:
     shifted = (log_mass - largest.gather(1, first)).exp()
     total = torch.zeros_like(log_mass).scatter_add(1, first, shifted)
     return (largest + total.log()).gather(1, first)
+
+
+class PointerSoftmax(nn.Module):
+    """A switch between producing and pointing (Gülçehre et al. 2016).
+
+    Equation numbers are those of Yuan et al. (2020), appendix A. `extra` is the size of further
+    features for the produced word.
+    """
+
+    def __init__(self, state_size: int, memory_size: int, vocabulary_size: int, extra: int = 0):
+        super().__init__()
+        self.hidden = nn.Linear(state_size + memory_size + extra, state_size)  # L4
+        self.vocabulary = nn.Linear(state_size, vocabulary_size)  # L3
+        self.switch_context = nn.Linear(memory_size, state_size)  # L6
+        self.switch_state = nn.Linear(state_size, state_size, bias=False)  # L7, whose bias is L6's
+        self.switch = nn.Linear(state_size, 1)  # L5
+
+    def forward(
+        self, state: Tensor, context: Tensor, extra: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The features of `vocabulary` (eq. 11) and the switch's logit (eq. 13), one per row."""
+        inputs = [state, context] if extra is None else [state, context, extra]
+        features = self.hidden(torch.cat(inputs, dim=-1)).tanh()
+        gate = self.switch((self.switch_context(context) + self.switch_state(state)).tanh())
+        return features, gate.squeeze(-1)

@@ -1,0 +1,94 @@
+"""Additive attention (Bahdanau et al. 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from keywright.nn.copy import NEVER
+
+
+class AdditiveAttention(nn.Module):
+    """energy(q, m) = L1 tanh(L2 <q, m>), with L2 split into a part for each of the two.
+
+    Equations 9 and 10 of Yuan et al. (2020). L1 has no bias: the softmax would cancel it.
+    """
+
+    def __init__(self, query_size: int, memory_size: int, size: int):
+        super().__init__()
+        self.query = nn.Linear(query_size, size)
+        self.key = nn.Linear(memory_size, size, bias=False)
+        self.energy = nn.Linear(size, 1, bias=False)
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, mask: Tensor, counts: Tensor | None = None
+    ) -> Tensor:
+        """Energies [B, T, S] of queries [B, T, Q] over `keys` = `self.key(memory)` [B, S, A].
+
+        Positions outside `mask` [B, S], whose real positions come first, get `NEVER`. Only the
+        first `counts` [B] queries of each row are real (default: all); the others' energies are
+        `NEVER` throughout.
+        """
+        queries = self.query(queries)
+        if queries.shape[1] == 1:
+            energies = (queries + keys).tanh() @ self.energy.weight[0]
+            return energies.masked_fill(~mask, NEVER).unsqueeze(1)
+        if counts is None:
+            counts = torch.full((len(queries),), queries.shape[1])
+        return _Energies.apply(  # type: ignore[no-untyped-call, no-any-return]
+            queries, keys, self.energy.weight[0], counts, mask.sum(dim=1)
+        )
+
+
+def attend(energies: Tensor, memory: Tensor) -> Tensor:
+    """The memory [B, S, M] averaged by the softmax of energies [B, T, S]: [B, T, M]."""
+    return torch.bmm(torch.softmax(energies, dim=-1), memory)
+
+
+class _Energies(torch.autograd.Function):
+    """sum_a v_a tanh(q_a + k_a) for all pairs of a query and a key, a document at a time.
+
+    The tensor [T, S, A] of one document stays in the cache and is computed again for the
+    gradient: half the time and a fraction of the memory of the same for a whole batch, and pads
+    cost nothing.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, queries: Tensor, keys: Tensor, weight: Tensor, counts: Tensor, lengths: Tensor
+    ) -> Tensor:
+        ctx.save_for_backward(queries, keys, weight, counts, lengths)
+        energies = queries.new_full((*queries.shape[:2], keys.shape[1]), NEVER)
+        for row, t, s in _sizes(counts, lengths):
+            energies[row, :t, :s] = _tanh(queries[row, :t], keys[row, :s]) @ weight
+        return energies
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        queries, keys, weight, counts, lengths = ctx.saved_tensors
+        queries_grad, keys_grad = torch.zeros_like(queries), torch.zeros_like(keys)
+        weight_grad = torch.zeros_like(weight)
+        for row, t, s in _sizes(counts, lengths):
+            g = grad[row, :t, :s]
+            tanh = _tanh(queries[row, :t], keys[row, :s])
+            weight_grad += g.flatten() @ tanh.flatten(0, 1)
+            # d tanh = 1 - tanh^2; the sums of g over it are products of matrices.
+            square = tanh.square_()
+            queries_grad[row, :t] = g.sum(1, keepdim=True) - torch.einsum("ts,tsa->ta", g, square)
+            keys_grad[row, :s] = g.sum(0).unsqueeze(1) - torch.einsum("ts,tsa->sa", g, square)
+        return queries_grad * weight, keys_grad * weight, weight_grad, None, None
+
+
+def _tanh(queries: Tensor, keys: Tensor) -> Tensor:
+    return (queries.unsqueeze(1) + keys).tanh_()
+
+
+def _sizes(counts: Tensor, lengths: Tensor) -> Iterator[tuple[int, int, int]]:
+    for row, (t, s) in enumerate(zip(counts.tolist(), lengths.tolist(), strict=True)):
+        if t:
+            yield row, t, s

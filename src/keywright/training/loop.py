@@ -1,0 +1,469 @@
+"""The training loop.
+
+A batch is cut into pieces, one for each process and step of accumulation. Sums of losses are
+differentiated, and the gradient is divided by the number of target tokens of the whole batch: how
+it was cut does not change what is learnt.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from keywright import config as configs
+from keywright.config import Config, KPDrop, Stage
+from keywright.data.batch import Augment, Batch, Batches
+from keywright.data.targets import Targets
+from keywright.data.vocab import Lexicon
+from keywright.errors import ConfigError, DataError, KeywrightError
+from keywright.nn.loss import Loss
+from keywright.training import checkpoint, corpus, optimiser, run, schedule, validate
+from keywright.training.checkpoint import Checkpoint
+from keywright.training.interrupt import Interruption
+from keywright.training.log import Log
+from keywright.training.prefetch import ahead
+from keywright.training.processes import Processes
+from keywright.training.randomness import derive, seed_everything
+from keywright.training.state import Outcome, Speed, State, Status, Window
+from keywright.types import Document
+
+Watch = Callable[[Status], None]
+Objective = Callable[[Any, Batch], Loss]
+
+
+class DivergedError(KeywrightError):
+    """The gradient is no longer a number."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is trained on what."""
+
+    config: Config
+    folder: Path
+    vocabulary: Lexicon
+    vocabulary_hash: str
+    targets: Targets
+    training: list[Document]
+    valid: list[Document]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What belongs to the stage under way."""
+
+    stage: Stage
+    batches: Batches
+    valid: Batches | None
+    objective: Objective
+    optimiser: torch.optim.Optimizer
+    updates: int  # at most
+
+    @property
+    def validate_every(self) -> int:
+        return self.stage.validate_every or len(self.batches)
+
+
+def train(
+    config: Config, folder: Path, *, resume: bool = False, watch: Watch = lambda status: None
+) -> Outcome:
+    """Train what a config describes in a run folder, from the start or from where it stopped.
+
+    With `resume`, a run that has not begun yet is begun, so that the same command can be repeated
+    until it is done.
+    """
+    interruption = Interruption(config.train.minutes)
+    processes = Processes()
+    setup = _set_up(config, folder, resume, processes)
+    with interruption:
+        return Trainer(setup, processes, interruption, watch).run()
+
+
+class Trainer:
+    def __init__(
+        self, setup: Setup, processes: Processes, interruption: Interruption, watch: Watch
+    ):
+        self.setup = setup
+        self.config = setup.config
+        self.processes = processes
+        self.interruption = interruption
+        self.watch: Watch = watch if processes.main else lambda status: None
+        _prepare_torch(self.config.train.threads)
+        self.autocast = _autocast(self.config.train.precision, processes.device)
+        seed_everything(self.config.train.seed)
+        self.model: Any = run.build_model(self.config, setup.vocabulary).to(processes.device)
+        self.state = State()
+        self.resumed = self._load()
+        self.log: Log | None = None
+        if processes.main:
+            self.log = Log(
+                setup.folder / run.METRICS,
+                setup.folder / run.TENSORBOARD,
+                self.state.log_size,
+                self.state.updates,
+            )
+        self.speed = Speed()
+        self.saved = time.monotonic()
+
+    def run(self) -> Outcome:
+        try:
+            while not self.state.finished:
+                work = self._begin_stage()
+                if not self._train_stage(work):
+                    self._save(work)
+                    return self._stopped()
+                self._end_stage(work)
+        finally:
+            if self.log is not None:
+                self.log.close()
+        return Outcome("finished", self.setup.folder, self.state.updates)
+
+    def _stopped(self) -> Outcome:
+        number = self.interruption.signal
+        return Outcome(
+            "minutes" if number is None else "signal",
+            self.setup.folder,
+            self.state.updates,
+            number,
+        )
+
+    # Stages
+
+    def _begin_stage(self) -> Work:
+        number = self.state.stage
+        stage = self.config.train.stage[number]
+        path = f"train.stage[{number}]"
+        module, settings = configs.part(
+            stage.objective, "keywright.training.objectives", f"{path}.objective"
+        )
+        batches = self._batches(self.setup.training, stage, "data.train", augmented=True)
+        work = Work(
+            stage=stage,
+            batches=batches,
+            valid=self._batches(self.setup.valid, stage, "data.valid", augmented=False)
+            if self.setup.valid
+            else None,
+            objective=module.build(settings, self.setup.vocabulary),
+            optimiser=optimiser.build(self.model, stage, path),
+            updates=_updates(stage, len(batches)),
+        )
+        if self.resumed is not None:
+            optimiser.restore(work.optimiser, self.model, self.resumed.optimiser)
+            self.resumed = None
+        return work
+
+    def _train_stage(self, work: Work) -> bool:
+        """Whether the stage came to its end; if not, somebody wants the run to stop."""
+        state = self.state
+        if state.stage and not state.update and state.tracker.best is None:
+            self._validate(work)  # a later stage has to beat what it starts from
+        while not self._is_over(work):
+            began = time.monotonic()
+            for pieces in self._pieces(work):
+                stop = self._update(work, pieces, began)
+                if state.update % work.validate_every == 0 or state.update == work.updates:
+                    self._validate(work)
+                if self._is_over(work):
+                    break
+                if stop:
+                    return False
+                self._save_if_due(work)
+                began = time.monotonic()
+        return True
+
+    def _is_over(self, work: Work) -> bool:
+        return self.state.update >= work.updates or self.state.tracker.exhausted(work.stage)
+
+    def _end_stage(self, work: Work) -> None:
+        """The next stage starts from the best weights of this one."""
+        if self.state.stage + 1 == len(self.config.train.stage):
+            self.state.finished = True
+            self._save(work)
+            return
+        self.processes.wait()  # for the main process to have written the best weights
+        if work.valid is not None:
+            path = self.setup.folder / run.BEST
+            saved = checkpoint.load(path, self.setup.vocabulary_hash)
+            checkpoint.restore_model(self.model, saved.model, path)
+        self.state.next_stage()
+        self._save(None)
+
+    def _batches(
+        self, documents: list[Document], stage: Stage, name: str, augmented: bool
+    ) -> Batches:
+        batches = Batches(
+            documents,
+            self.setup.vocabulary,
+            self.setup.targets,
+            size=stage.batch_size,
+            bucket=self.config.train.bucket,
+            max_source=self.config.data.max_source,
+            seed=derive(self.config.train.seed, self.state.stage),
+            augment=_augment(self.config.data.kpdrop) if augmented else None,
+        )
+        if not len(batches):
+            raise DataError(f"{name}: none of its documents has a keyphrase")
+        return batches
+
+    def _pieces(self, work: Work) -> Iterator[list[Batch | None]]:
+        """For each update that is left of the epoch, this process's pieces of its batch."""
+        epoch = self.state.epoch
+        rank, count = self.processes.rank, self.processes.count
+
+        def build(indices: NDArray[np.int64]) -> list[Batch | None]:
+            # Documents of a batch are sorted by length: neighbours make pieces with little padding.
+            pieces = np.array_split(indices, work.stage.accumulate * count)[rank::count]
+            return [work.batches.build(epoch, piece) if len(piece) else None for piece in pieces]
+
+        return ahead(build, work.batches.plan(epoch)[self.state.batch :])
+
+    # Updates
+
+    def _update(self, work: Work, pieces: Iterable[Batch | None], began: float) -> bool:
+        """One step of the optimiser; whether any process wants to stop after it."""
+        state = self.state
+        seed_everything(
+            derive(self.config.train.seed, state.stage, state.update, self.processes.rank)
+        )
+        total, tokens, documents = self._differentiate(work, pieces)
+        stop = float(self.interruption.requested)
+        total, tokens, documents, stop = self.processes.sum([total, tokens, documents, stop])
+        state.advance(len(work.batches), int(documents))
+        norm, rate = self._step(work, tokens)
+        state.window.loss += total
+        state.window.tokens += tokens
+        seconds = time.monotonic() - began
+        state.seconds += seconds
+        self.speed.add(int(documents), seconds)
+        if state.updates % self.config.train.log_every == 0:
+            self._log_window(norm, rate)
+        self.watch(self._status(work, total / tokens))
+        return stop > 0
+
+    def _differentiate(
+        self, work: Work, pieces: Iterable[Batch | None]
+    ) -> tuple[float, float, float]:
+        """Gradients of the summed loss of this process; that sum, its tokens and documents."""
+        total = tokens = documents = 0.0
+        self.model.train()
+        work.optimiser.zero_grad(set_to_none=True)
+        for piece in pieces:
+            if piece is None:
+                continue
+            with self.autocast:
+                loss = work.objective(self.model, piece.to(self.processes.device))
+            loss.total.backward()  # type: ignore[no-untyped-call]
+            self._note_parts(loss)
+            total += float(loss.total.detach())
+            tokens += float(loss.count)
+            documents += len(piece)
+        return total, tokens, documents
+
+    def _step(self, work: Work, tokens: float) -> tuple[float, float]:
+        """Update the weights; the gradient's norm and the learning rate."""
+        parameters = optimiser.trained(work.optimiser)
+        self.processes.sum_gradients(parameters)
+        norm = optimiser.normalise_gradient(parameters, tokens, work.stage.clip)
+        if not math.isfinite(norm):
+            raise DivergedError(
+                f"the gradient of update {self.state.updates} is {norm}; start another run with a "
+                f"lower train.stage[{self.state.stage}].learning_rate, or with train.precision fp32"
+            )
+        factor = schedule.factor(work.stage, self.state.update, work.updates)
+        rate = optimiser.set_rate(work.optimiser, factor * self.state.tracker.rate)
+        work.optimiser.step()
+        return norm, rate
+
+    # Reports
+
+    def _note_parts(self, loss: Loss) -> None:
+        window = self.state.window
+        for name, value in loss.parts.items():
+            window.parts[name] = window.parts.get(name, 0.0) + float(value)
+        window.part_tokens += float(loss.count)
+
+    def _log_window(self, norm: float, rate: float) -> None:
+        window = self.state.window
+        self.state.window = Window()
+        self._log(
+            "train",
+            {
+                **{name: value / window.part_tokens for name, value in window.parts.items()},
+                "loss": window.loss / window.tokens,
+                "learning_rate": rate,
+                "gradient_norm": norm,
+                "documents_per_second": self.speed.documents_per_second,
+            },
+        )
+
+    def _log(self, kind: str, values: dict[str, Any]) -> None:
+        if self.log is None:
+            return
+        state = self.state
+        place = {
+            "stage": state.stage,
+            "epoch": state.epoch,
+            "documents": state.documents,
+            "seconds": round(state.seconds, 3),
+        }
+        state.log_size = self.log.add(kind, state.updates, {**place, **values})
+
+    def _status(self, work: Work, loss: float, **found: Any) -> Status:
+        left = (work.updates - self.state.update) * self.speed.seconds_per_update
+        limit = self.interruption.seconds_left
+        return Status(
+            stage=self.state.stage,
+            stages=len(self.config.train.stage),
+            epoch=self.state.epoch,
+            update=self.state.update,
+            updates=work.updates,
+            loss=loss,
+            documents_per_second=self.speed.documents_per_second,
+            seconds_left=left if limit is None else min(left, limit),
+            **found,
+        )
+
+    # Validation and checkpoints
+
+    def _validate(self, work: Work) -> None:
+        if work.valid is None:
+            return
+        self.model.eval()
+        seed_everything(derive(self.config.train.seed, self.state.stage))
+        scores = {"loss": validate.loss(self.model, work.objective, work.valid, self.processes)}
+        metric = work.stage.select
+        if metric != validate.LOSS:
+            found = self._score(metric, work.stage.batch_size) if self.processes.main else 0.0
+            scores[metric] = self.processes.sum([found])[0]
+        score = -scores["loss"] if metric == validate.LOSS else scores[metric]
+        best = self.state.tracker.add(score, work.stage)
+        self._log("valid", {**scores, "best": best})
+        if best:
+            self._save_best(scores)
+        self._save(work)
+        self.watch(self._status(work, scores["loss"], validation=scores, best=best))
+
+    def _score(self, metric: str, batch_size: int) -> float:
+        return validate.score(
+            self.model,
+            self.setup.valid,
+            validate.Judge(
+                metric=metric,
+                protocol=self.config.evaluate.protocol,
+                vocabulary=self.setup.vocabulary,
+                paradigm=self.setup.targets.paradigm,
+                max_source=self.config.data.max_source,
+            ),
+            batch_size,
+        )
+
+    def _save_best(self, scores: dict[str, float]) -> None:
+        described = {"stage": self.state.stage, "update": self.state.updates, **scores}
+        self._write(run.BEST, msgspec.json.encode(described))
+
+    def _save_if_due(self, work: Work) -> None:
+        if time.monotonic() - self.saved >= 60 * self.config.train.checkpoint_minutes:
+            self._save(work)
+
+    def _save(self, work: Work | None) -> None:
+        """The checkpoint to resume from; without `work`, from the beginning of a stage."""
+        memory = {} if work is None else optimiser.tensors(work.optimiser, self.model)
+        self._write(run.LAST, msgspec.json.encode(self.state), memory)
+        self.saved = time.monotonic()
+
+    def _write(
+        self, name: str, state: bytes, memory: dict[str, torch.Tensor] | None = None
+    ) -> None:
+        if not self.processes.main:
+            return
+        content = Checkpoint(
+            model=checkpoint.model_tensors(self.model),
+            optimiser=memory or {},
+            vocabulary=self.setup.vocabulary_hash,
+            state=state,
+        )
+        checkpoint.save(self.setup.folder / name, content)
+
+    def _load(self) -> Checkpoint | None:
+        path = self.setup.folder / run.LAST
+        if not path.exists():  # a new run, or one stopped before its first checkpoint
+            return None
+        saved = checkpoint.load(path, self.setup.vocabulary_hash)
+        checkpoint.restore_model(self.model, saved.model, path)
+        self.state = checkpoint.decode_state(State, saved, path)
+        return saved
+
+
+def _set_up(config: Config, folder: Path, resume: bool, processes: Processes) -> Setup:
+    """Check everything, read everything, and begin the run folder unless it is resumed."""
+    config = run.resolve(config)
+    paradigm = run.paradigm(config)
+    if config.data.mark_absent and paradigm != "one2seq":
+        raise ConfigError(f"data.mark_absent: has no meaning for {paradigm} models")
+    validate.check(config, paradigm)
+    begun = resume and (folder / run.MANIFEST).exists()
+    if begun:
+        run.require_same(config, run.read(folder)[0], folder)
+    elif processes.main:
+        run.require_free(folder)
+    valid = corpus.read(config.data.valid, config.data.valid_documents)
+    training = corpus.read(config.data.train, config.data.train_documents)
+    if not begun and processes.main:
+        vocabulary = run.build_vocabulary(config, training.documents)
+        run.create(folder, config, vocabulary, training.digest, valid.digest)
+    processes.wait()
+    _, vocabulary, manifest = run.read(folder)
+    run.require_same_data(training.digest, manifest.train, "data.train")
+    run.require_same_data(valid.digest, manifest.valid, "data.valid")
+    targets = Targets(
+        paradigm=paradigm,
+        order=config.data.order,
+        max_phrases=config.data.max_phrases,
+        max_phrase=config.data.max_phrase,
+        mark_absent=config.data.mark_absent,
+    )
+    return Setup(
+        config=config,
+        folder=folder,
+        vocabulary=vocabulary,
+        vocabulary_hash=manifest.vocabulary,
+        targets=targets,
+        training=training.documents,
+        valid=valid.documents,
+    )
+
+
+def _updates(stage: Stage, batches: int) -> int:
+    limits = [stage.updates, stage.epochs and stage.epochs * batches]
+    return min(limit for limit in limits if limit is not None)
+
+
+def _augment(kpdrop: KPDrop) -> Augment | None:
+    if kpdrop.mode == "off":
+        return None
+    from keywright.data import kpdrop as x
+
+    return x.build(kpdrop)
+
+
+def _prepare_torch(threads: int) -> None:
+    # Denormal numbers, which dying units breed, cost a CPU a hundred times what others do.
+    torch.set_flush_denormal(True)
+    if threads:
+        torch.set_num_threads(threads)
+
+
+def _autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:
+    has_it = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    wanted = precision == "bf16" or (precision == "auto" and has_it)
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=wanted)

@@ -1,0 +1,1 @@
+"""What is minimised: one file per objective, each with `Config` and `build`."""

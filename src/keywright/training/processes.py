@@ -1,0 +1,46 @@
+"""The processes that train together: one by default, several under `accelerate launch`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import accelerate
+import torch
+from accelerate.utils import reduce
+from torch import nn
+
+
+class Processes:
+    """This process, and sums over all of them."""
+
+    def __init__(self) -> None:
+        self._state = accelerate.PartialState()
+        self.rank: int = self._state.process_index
+        self.count: int = self._state.num_processes
+        self.main: bool = self._state.is_main_process
+        self.device: torch.device = self._state.device
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        if self.count == 1:
+            return list(values)
+        # MPS, the one device without float64, has no several processes either.
+        tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
+        summed: list[float] = reduce(tensor, "sum").tolist()
+        return summed
+
+    def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """In place. One transfer for all: simple, and right whatever a process left unused."""
+        if self.count == 1:
+            return
+        for parameter in parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        summed = reduce(torch.cat([gradient.flatten() for gradient in gradients]), "sum")
+        offset = 0
+        for gradient in gradients:
+            gradient.copy_(summed[offset : offset + gradient.numel()].view_as(gradient))
+            offset += gradient.numel()
+
+    def wait(self) -> None:
+        self._state.wait_for_everyone()

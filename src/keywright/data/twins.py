@@ -15,18 +15,37 @@ _COMPRESSED = ("", ".gz", ".xz", ".zst")
 
 
 def find_target(path: str | Path) -> Path | None:
-    """`test_src.txt.gz` -> `test_trg.txt` (or `.gz`, `.xz`, `.zst`) in the same folder."""
-    path = Path(path)
-    name = path.name.removesuffix(path.suffix) if path.suffix in _COMPRESSED else path.name
+    """`test_src.txt.gz` -> `test_trg.txt` (or `.gz`, `.xz`, `.zst`) where it exists."""
+    plain = _plain(Path(path))
     for source, target in _NAMES:
-        found = list(re.finditer(rf"(?<![A-Za-z]){source}(?![A-Za-z])", name))
-        if not found:
-            continue
-        twin = name[: found[-1].start()] + target + name[found[-1].end() :]
-        for suffix in _COMPRESSED:
-            if (file := path.with_name(twin + suffix)).is_file():
+        twin = _renamed(plain, source, target)
+        for suffix in _COMPRESSED if twin else ():
+            if (file := Path(f"{twin}{suffix}")).is_file():
                 return file
     return None
+
+
+def target_path(path: str | Path) -> Path:
+    """Where the target belongs of a source that is to be written."""
+    plain = _plain(Path(path))
+    for source, target in _NAMES:
+        if twin := _renamed(plain, source, target):
+            return Path(f"{twin}{str(Path(path)).removeprefix(str(plain))}")
+    raise DataError("is no name for a source file; one such as test_src.txt has a twin", path)
+
+
+def _plain(path: Path) -> Path:
+    """A path without `.gz` and its like."""
+    return path.with_suffix("") if path.suffix in _COMPRESSED[1:] else path
+
+
+def _renamed(path: Path, source: str, target: str) -> Path | None:
+    """The path with the last word `source` of its name replaced, None where there is none."""
+    found = list(re.finditer(rf"(?<![A-Za-z]){source}(?![A-Za-z])", path.name))
+    if not found:
+        return None
+    start, end = found[-1].span()
+    return path.with_name(path.name[:start] + target + path.name[end:])
 
 
 def paired_lines(path: str | Path, bad: Bad) -> Iterator[tuple[int, str, str | None]]:

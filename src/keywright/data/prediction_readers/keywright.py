@@ -20,7 +20,7 @@ from keywright.files import Bad
 from keywright.types import Prediction, ScoredPhrase
 
 # Single precision leaves a certain token at 1.0000001 now and then.
-_ROUNDING = 1e-4
+ROUNDING = 1e-4
 
 
 class _Phrase(msgspec.Struct):
@@ -74,13 +74,13 @@ def _scored(phrase: _Phrase) -> ScoredPhrase:
 
 
 def _logarithms(probabilities: Sequence[float]) -> tuple[float, ...]:
-    if probabilities and not 0 <= min(probabilities) <= max(probabilities) <= 1 + _ROUNDING:
+    if probabilities and not 0 <= min(probabilities) <= max(probabilities) <= 1 + ROUNDING:
         raise DataError(f"token_probs must lie in [0, 1], not {list(probabilities)}")
     return tuple(math.log(min(p, 1.0)) if p else -math.inf for p in probabilities)
 
 
 def _checked(log_probs: Sequence[float | None]) -> tuple[float, ...]:
     values = tuple(-math.inf if value is None else value for value in log_probs)
-    if values and max(values) > _ROUNDING:
+    if values and max(values) > ROUNDING:
         raise DataError(f"token_log_probs must not be above 0, as {max(values)} is")
     return values

@@ -1,0 +1,173 @@
+"""`keywright data`: convert, check and describe corpora."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from keywright.cli._table import Row
+    from keywright.data.check import Report
+    from keywright.data.stats import Statistics
+
+SHOWN = 5
+
+
+def register(app: typer.Typer) -> None:
+    data = typer.Typer(no_args_is_help=True, help="Convert, check and describe corpora.")
+    data.command()(convert)
+    data.command()(check)
+    data.command()(stats)
+    app.add_typer(data, name="data")
+
+
+def convert(
+    source: str = typer.Argument(..., metavar="IN", help="A file, a folder, or hf:NAME."),
+    output: str = typer.Argument(..., metavar="OUT", help="The file to write; - is the terminal."),
+    from_: str | None = typer.Option(None, "--from", help="The format of IN [by its content]."),
+    to: str = typer.Option("keywright", "--to", help="keywright, meng or chan."),
+    predictions: bool = typer.Option(False, help="IN holds predictions, not documents."),
+) -> None:
+    """Read documents (or predictions) in any format and write them in another.
+
+    OUT of format chan is the ..._src.txt file; the gold goes to ..._trg.txt beside it.
+    """
+    from keywright.cli._options import progress
+    from keywright.data import documents as reading
+    from keywright.data import predictions as predicted
+    from keywright.data import writers
+
+    if predictions:
+        read = predicted.read_predictions(source, format=from_)
+        count = writers.write_predictions(progress(read, f"Converting {source}"), output, to)
+    else:
+        texts = reading.read_documents(source, format=from_)
+        count = writers.write_documents(progress(texts, f"Converting {source}"), output, to)
+    kind = "predictions" if predictions else "documents"
+    typer.echo(f"{count:,} {kind} written to {output} ({to})", err=True)
+
+
+def check(
+    files: list[str] = typer.Argument(..., help="Corpora in any format."),
+    against: list[str] = typer.Option(
+        [], "--against", help="Look for leaks against this corpus only; may be repeated."
+    ),
+    format: str = typer.Option("table", "--format", help="table or json."),
+    from_: str | None = typer.Option(None, "--from", help="The format of all files."),
+) -> None:
+    """Find bad lines, repeated documents, missing gold, and documents that two files share.
+
+    Without --against, every file is compared with every other. The exit code is 1 if something was
+    found.
+    """
+    import msgspec
+
+    from keywright.cli._options import one_of, progress
+    from keywright.data.check import check as check_corpora
+
+    one_of("output format", format, ("json", "table"))
+    report = check_corpora(files, against, format=from_, watch=progress)
+    if format == "json":
+        typer.echo(msgspec.json.format(msgspec.json.encode(report)))
+    else:
+        _print_report(report)
+    if not report.clean:
+        raise typer.Exit(1)
+
+
+def _print_report(report: Report) -> None:
+    from keywright.cli._table import render
+
+    rows: list[Row] = [
+        {
+            "file": file.path,
+            "documents": file.documents,
+            "malformed": len(file.malformed),
+            "repeated": len(file.repeats),
+            "no gold": len(file.without_gold),
+            "empty gold": len(file.empty_gold),
+        }
+        for file in report.files
+    ]
+    typer.echo(render(rows, "table"))
+    for file in report.files:
+        _print_some("malformed", file.malformed)
+        _print_some(
+            "repeated",
+            [f"{file.path}:{r.line}: same {r.what} as {r.earlier}" for r in file.repeats],
+        )
+        _print_some("no gold", [f"{file.path}:{line}" for line in file.without_gold])
+        _print_some("empty gold", [f"{file.path}:{line}" for line in file.empty_gold])
+    _print_some(
+        "leaks",
+        [
+            f"{leak.place} and {leak.other}: {'same title, ' if leak.same_title else ''}"
+            f"{leak.share:.0%} of the shingles"
+            for leak in report.leaks
+        ],
+    )
+
+
+def _print_some(what: str, findings: Sequence[str]) -> None:
+    if findings:
+        typer.echo(f"\n{what} ({len(findings):,})")
+        typer.echo("\n".join(f"  {finding}" for finding in findings[:SHOWN]))
+        if len(findings) > SHOWN:
+            typer.echo(f"  ... and {len(findings) - SHOWN:,} more (--format json lists all)")
+
+
+def stats(
+    files: list[str] = typer.Argument(..., help="Corpora in any format."),
+    format: str = typer.Option("table", "--format", help="table, json, tsv or latex."),
+    from_: str | None = typer.Option(None, "--from", help="The format of all files."),
+    stemmed_gold: bool = typer.Option(
+        False, help="The keyphrases are stems already (SemEval): do not stem them again."
+    ),
+) -> None:
+    """Describe corpora as the tables of the field do: how many keyphrases, how present, where."""
+    from keywright.cli._options import one_of, progress
+    from keywright.cli._table import FORMATS, render
+    from keywright.data.documents import read_documents
+    from keywright.data.stats import statistics
+
+    one_of("output format", format, FORMATS)
+    rows: list[Row] = []
+    for path in files:
+        documents = progress(read_documents(path, format=from_), f"Reading {path}")
+        found = statistics(documents, stemmed_gold=stemmed_gold)
+        if found.without_gold:
+            typer.echo(f"{path}: {found.without_gold:,} documents have no gold", err=True)
+        rows.append(_row(path, found))
+    if format == "table":
+        typer.echo(render(_columns(rows, _COUNTS), format))
+        typer.echo("\nPresent keyphrases by the fifth of the text they first stand in\n")
+        typer.echo(render(_columns(rows, _SECTIONS), format))
+    else:
+        typer.echo(render(rows, format))
+
+
+_COUNTS = (
+    "file", "#Doc", "#KP", "Mean", "Var", "%Pre", "#PreDoc", "#PreKP", "#AbsDoc", "#AbsKP",
+    "#pkp/doc", "#akp/doc",
+)  # fmt: skip
+_SECTIONS = ("file", "0-20", "20-40", "40-60", "60-80", "80-100")
+
+
+def _row(path: str, found: Statistics) -> Row:
+    counts = (
+        _label(path), found.documents, found.keyphrases, found.mean, found.variance,
+        found.percent_present, found.with_present, found.present, found.with_absent, found.absent,
+        found.present_per_document, found.absent_per_document,
+    )  # fmt: skip
+    return dict(zip((*_COUNTS, *_SECTIONS[1:]), (*counts, *found.sections), strict=True))
+
+
+def _label(path: str) -> str:
+    return path if path.startswith("hf:") else Path(path).name
+
+
+def _columns(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:
+    return [{name: row[name] for name in names} for row in rows]

@@ -1,0 +1,119 @@
+"""What a corpus is like: the columns of the tables in which the field describes its corpora.
+
+Yuan et al. (2020), tables 1 and 8: documents, keyphrases, mean and variance of keyphrases a
+document, the share of present ones, and how many keyphrases and documents are (have) present and
+absent ones. The reproducibility study, table 1: present and absent keyphrases a document. The
+calibration study, table 3: in which fifth of the text the present ones first stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from keywright.text.presence import padded
+from keywright.text.stem import stems
+from keywright.text.tokenise import document_words, spans, words
+from keywright.types import Document
+
+SECTIONS = 5
+# `<peos>` stands between present and absent phrases in some releases and is no phrase.
+_MARKS = frozenset({"", "<peos>"})
+
+
+@dataclass
+class Statistics:
+    """Sums over the documents of a corpus; each column of a table follows from them."""
+
+    documents: int = 0
+    without_gold: int = 0
+    keyphrases: int = 0
+    keyphrases_squared: int = 0
+    present: int = 0
+    with_present: int = 0
+    with_absent: int = 0
+    sections: list[int] = field(default_factory=lambda: [0] * SECTIONS)
+
+    @property
+    def absent(self) -> int:
+        return self.keyphrases - self.present
+
+    @property
+    def mean(self) -> float:
+        """Keyphrases a document, over the documents whose gold is known."""
+        return self._per_document(self.keyphrases)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the number of keyphrases of a document (of the population: divided by n)."""
+        return self._per_document(self.keyphrases_squared) - self.mean**2
+
+    @property
+    def present_per_document(self) -> float:
+        return self._per_document(self.present)
+
+    @property
+    def absent_per_document(self) -> float:
+        return self._per_document(self.absent)
+
+    @property
+    def percent_present(self) -> float:
+        return 100 * self.present / self.keyphrases if self.keyphrases else 0.0
+
+    def _per_document(self, total: int) -> float:
+        with_gold = self.documents - self.without_gold
+        return total / with_gold if with_gold else 0.0
+
+    def add(self, document: Document, *, stemmed_gold: bool = False) -> None:
+        self.documents += 1
+        if document.keyphrases is None:
+            self.without_gold += 1
+            return
+        gold = [phrase for phrase in document.keyphrases if phrase.strip() not in _MARKS]
+        sections = list(present_sections(document, gold, stemmed_gold=stemmed_gold))
+        self.keyphrases += len(gold)
+        self.keyphrases_squared += len(gold) ** 2
+        self.present += len(sections)
+        self.with_present += bool(sections)
+        self.with_absent += len(sections) < len(gold)
+        for section in sections:
+            self.sections[section] += 1
+
+
+def statistics(documents: Iterable[Document], *, stemmed_gold: bool = False) -> Statistics:
+    """The statistics of a corpus. `stemmed_gold`: its keyphrases are stems already (SemEval)."""
+    total = Statistics()
+    for document in documents:
+        total.add(document, stemmed_gold=stemmed_gold)
+    return total
+
+
+def present_sections(
+    document: Document, phrases: Iterable[str], *, stemmed_gold: bool = False
+) -> Iterator[int]:
+    """For each phrase that is present: the fifth of the text's characters it first begins in.
+
+    Present is a phrase whose stems stand as one run in the stems of title and body.
+    """
+    title, body = document_words(document)
+    tokens = title + body
+    source = padded(stems(tokens))
+    starts: list[int] | None = None
+    for phrase in phrases:
+        wanted = words(phrase, document.tokenised)
+        at = source.find(padded(wanted if stemmed_gold else stems(wanted))) if wanted else -1
+        if at >= 0:
+            if starts is None:
+                starts = _starts(document, tokens)
+            yield SECTIONS * starts[source.count(" ", 0, at)] // starts[-1]
+
+
+def _starts(document: Document, tokens: list[str]) -> list[int]:
+    """The character each token begins at, and the number of characters last."""
+    if not document.tokenised:
+        return [*(span.start for span in spans(document.text)), len(document.text)]
+    starts, end = [], 0
+    for token in tokens:
+        starts.append(end)
+        end += len(token) + 1
+    return [*starts, end]

@@ -207,8 +207,8 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: is not TOML: {error}") from None
-    for override in overrides:
-        _override(table, override)
+    for setting in overrides:
+        override(table, setting)
     try:
         return parse(table)
     except ConfigError as error:
@@ -217,6 +217,28 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
 
 def parse(table: Mapping[str, Any]) -> Config:
     return fill(Config, table)
+
+
+def override(table: dict[str, Any], setting: str) -> None:
+    """Put one `a.b=value` into the table; `train.stage[0].epochs` reaches into a list.
+
+    The value is TOML; what is no TOML value is a string, so that `data.order=random` works.
+    """
+    path, equals, text = setting.partition("=")
+    keys = re.findall(r"[^.\[\]]+", path)
+    if not equals or not keys:
+        raise ConfigError(f"--set {setting}: write it as section.key=value")
+    try:
+        value: Any = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    place: Any = table
+    for key in keys[:-1]:
+        place = _enter(place, key, setting)
+    if isinstance(place, list):
+        place[_index(place, keys[-1], setting)] = value
+    else:
+        place[keys[-1]] = value
 
 
 def fill(cls: type[T], table: Mapping[str, Any], path: str = "") -> T:
@@ -329,41 +351,19 @@ def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path and key and not key.startswith("[") else path + key
 
 
-def _override(table: dict[str, Any], override: str) -> None:
-    """Put one `a.b=value` into the table; `train.stage[0].epochs` reaches into a list.
-
-    The value is TOML; what is no TOML value is a string, so that `data.order=random` works.
-    """
-    path, equals, text = override.partition("=")
-    keys = re.findall(r"[^.\[\]]+", path)
-    if not equals or not keys:
-        raise ConfigError(f"--set {override}: write it as section.key=value")
-    try:
-        value: Any = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    place: Any = table
-    for key in keys[:-1]:
-        place = _enter(place, key, override)
-    if isinstance(place, list):
-        place[_index(place, keys[-1], override)] = value
-    else:
-        place[keys[-1]] = value
-
-
-def _enter(place: Any, key: str, override: str) -> Any:
-    inner = place[_index(place, key, override)] if isinstance(place, list) else None
+def _enter(place: Any, key: str, setting: str) -> Any:
+    inner = place[_index(place, key, setting)] if isinstance(place, list) else None
     if isinstance(place, dict):
         inner = place.setdefault(key, {})
     if not isinstance(inner, dict | list):
-        raise ConfigError(f"--set {override}: {key} is a value, not a table")
+        raise ConfigError(f"--set {setting}: {key} is a value, not a table")
     return inner
 
 
-def _index(place: list[Any], key: str, override: str) -> int:
+def _index(place: list[Any], key: str, setting: str) -> int:
     if not key.isdecimal() or int(key) >= len(place):
         raise ConfigError(
-            f"--set {override}: {key!r} is no place in a list of {len(place)}; "
+            f"--set {setting}: {key!r} is no place in a list of {len(place)}; "
             f"count from 0, as in train.stage[0].epochs=3"
         )
     return int(key)

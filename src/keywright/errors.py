@@ -49,7 +49,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     from rapidfuzz import process  # only when something went wrong
 
     known = list(known)
-    match = process.extractOne(name.lower(), known, score_cutoff=60)
+    match = process.extractOne(name, known, processor=str.lower, score_cutoff=50)
     if match is not None:
         return f"; did you mean {match[0]!r}? Known: {', '.join(known)}"
     return f"; known: {', '.join(known)}"

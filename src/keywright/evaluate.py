@@ -83,9 +83,7 @@ class Bootstrap:
         self._table = np.searchsorted(shares, (np.arange(65536) + 0.5) / 65536).astype(np.float64)
 
     def add(self, rows: Array) -> None:
-        draws = self._random.integers(
-            0, 65536, size=(len(self._sums), len(rows)), dtype=np.uint16
-        )
+        draws = self._random.integers(0, 65536, size=(len(self._sums), len(rows)), dtype=np.uint16)
         weights = self._table[draws]
         self._sums += weights @ rows
         self._weights += weights.sum(axis=1)
@@ -185,9 +183,7 @@ def has_gold(document: Document) -> bool:
     return any(phrase.strip() for phrase in document.keyphrases or ())
 
 
-def matched_rows(
-    plan: Plan, pairs: Iterable[Pair]
-) -> Iterator[tuple[list[Document], Array]]:
+def matched_rows(plan: Plan, pairs: Iterable[Pair]) -> Iterator[tuple[list[Document], Array]]:
     """Rows of per-document columns, a chunk of documents at a time."""
     pairs = iter(pairs)
     while batch := list(islice(pairs, CHUNK)):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from keywright.cli._table import Row
@@ -16,10 +17,25 @@ if TYPE_CHECKING:
 SHOWN = 5
 
 
+class _ManyAgainst(TyperCommand):
+    """`--against A B C`, as the shell writes `--against test/*`: all names up to an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        collecting = False
+        for arg in args:
+            if arg.startswith("-"):
+                collecting = arg.partition("=")[0] == "--against"
+            elif collecting and spread[-1] != "--against":
+                spread.append("--against")
+            spread.append(arg)
+        return super().parse_args(ctx, spread)
+
+
 def register(app: typer.Typer) -> None:
     data = typer.Typer(no_args_is_help=True, help="Convert, check and describe corpora.")
     data.command()(convert)
-    data.command()(check)
+    data.command(cls=_ManyAgainst)(check)
     data.command()(stats)
     app.add_typer(data, name="data")
 
@@ -53,7 +69,7 @@ def convert(
 def check(
     files: list[str] = typer.Argument(..., help="Corpora in any format."),
     against: list[str] = typer.Option(
-        [], "--against", help="Look for leaks against this corpus only; may be repeated."
+        [], "--against", help="Look for leaks against these corpora only (after FILES)."
     ),
     format: str = typer.Option("table", "--format", help="table or json."),
     from_: str | None = typer.Option(None, "--from", help="The format of all files."),

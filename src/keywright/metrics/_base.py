@@ -158,7 +158,7 @@ class Ranked:
     def sums(self, documents: int, weight: Array | None = None) -> Array:
         """Summed weights (the entries' own by default) of each document, [documents]."""
         weight = self.weight if weight is None else weight
-        return np.bincount(self.document, weights=weight, minlength=documents)
+        return np.bincount(self.document, weights=weight, minlength=documents).astype(float)
 
 
 class Chunk:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,17 +79,14 @@ class ProducesAny(Column):
         return (chunk[Produced(self.part)] > 0).astype(float)
 
 
+@dataclass(frozen=True)
 class Mean(Measure):
     """The mean of a column over all documents."""
 
+    column: Callable[[str], Column] = Targets
+
     def columns(self, metric: Metric, rules: Rules) -> tuple[Column, ...]:
-        kind = {
-            "MAE": NumberError,
-            "Unique": Unique,
-            "Predicted": Predictions,
-            "Gold": Targets,
-        }[self.name]
-        return kind(metric.part), Ones()
+        return self.column(metric.part), Ones()
 
     def combine(self, sums: Array, metric: Metric, rules: Rules) -> Array:
         return ratio(sums[..., 0], sums[..., 1])
@@ -105,9 +103,9 @@ class DuplicateRatio(Measure):
 
 
 MEASURES = (
-    Mean("MAE"),
+    Mean("MAE", column=NumberError),
     DuplicateRatio("Dup"),
-    Mean("Unique"),
-    Mean("Predicted"),
-    Mean("Gold"),
+    Mean("Unique", column=Unique),
+    Mean("Predicted", column=Predictions),
+    Mean("Gold", column=Targets),
 )

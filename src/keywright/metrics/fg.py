@@ -8,9 +8,9 @@ the numbers of phrases. `FG-edit`, `FG-token`, `FG-repetition` and `FG-quantity`
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -51,11 +51,13 @@ NOTHING_SHARED = Pair(0.0, 0.0, 0.0, 0.0)
 EQUAL = Pair(1.0, 1.0, 1.0, 1.0)
 
 
-def compare(prediction: Sequence[str], target: Sequence[str]) -> Pair:
+def compare(prediction: list[str], target: list[str]) -> Pair:
     """Equations 5 and 6: edit distance and token F1 of two token lists."""
-    if isinstance(prediction, str) or isinstance(target, str):
-        raise TypeError("compare takes lists of tokens, not strings")
-    shared = (Counter(prediction) & Counter(target)).total()
+    left = target.copy()
+    for token in prediction:
+        if token in left:
+            left.remove(token)
+    shared = len(target) - len(left)
     if not shared:
         return NOTHING_SHARED  # then every word is edited, too
     distance = Levenshtein.distance(prediction, target)
@@ -76,6 +78,9 @@ class Likeness(NamedTuple):
     edit: float
     f1: float
     best: Pair
+
+
+BOTH, EDIT, F1 = 1, 2, 3  # places of the scores in a Likeness
 
 
 def likenesses(predictions: Sequence[str], targets: Sequence[str]) -> list[Likeness]:
@@ -113,9 +118,8 @@ def fine_grained(
         return both_empty
     if not targets or not predicted:
         return 0.0
-    kind = {"edit": "f1", "token": "edit"}.get(without, "both")
-    scores = [getattr(one, kind) for one in found]
-    scores = [score if score > SMALLEST_SCORE else 0.0 for score in scores]
+    kind = itemgetter({"edit": F1, "token": EDIT}.get(without, BOTH))
+    scores = [score if score > SMALLEST_SCORE else 0.0 for score in map(kind, found)]
     if without != "repetition":
         scores = _reject_repetition(found, scores, targets)
     mean = sum(scores) / predicted
@@ -133,14 +137,23 @@ def _reject_repetition(
     Best phrases choose first; among equals the release visits the later one first. What a rejected
     phrase used is given back. Phrases that score 0 come last and can take nothing from others.
     """
-    left = Counter(token for target in targets for token in target.split(" "))
+    order = [index for index in range(len(scores) - 1, -1, -1) if scores[index] > 0.0]
+    if not order:
+        return scores
+    order.sort(key=scores.__getitem__, reverse=True)  # stable: the later phrase stays first
+    left: dict[str, int] = {}
+    for token in " ".join(targets).split(" "):
+        left[token] = left.get(token, 0) + 1
     accepted = [0.0] * len(scores)
-    order = [index for index in range(len(scores)) if scores[index] > 0.0]
-    for index in sorted(order, key=lambda index: (-scores[index], -index)):
-        used = Counter(token for token in found[index].tokens if token in left)
-        if all(left[token] >= count for token, count in used.items()):
-            left.subtract(used)
+    for index in order:
+        used = [token for token in found[index].tokens if token in left]
+        for token in used:
+            left[token] -= 1
+        if min(left[token] for token in used) >= 0:
             accepted[index] = scores[index]
+        else:
+            for token in used:
+                left[token] += 1
     return accepted
 
 

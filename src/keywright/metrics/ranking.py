@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keywright.metrics._base import (
     Array,
@@ -22,15 +23,16 @@ from keywright.metrics._base import (
 from keywright.metrics._matches import Part, Rules
 
 
-def discount(rank: Array) -> Array:
+def discount(rank: NDArray[np.int64]) -> Array:
     """1 / log2(rank + 1) for ranks that count from 1; here they count from 0."""
-    return 1.0 / np.log2(rank + 2)
+    found: Array = 1.0 / np.log2(rank + 2)
+    return found
 
 
 def perfect_dcg(hits: Array) -> Array:
     """The DCG of `hits` right predictions in a row."""
     most = int(hits.max(initial=0))
-    table = np.concatenate(([0.0], np.cumsum(discount(np.arange(most, dtype=float)))))
+    table = np.concatenate(([0.0], np.cumsum(discount(np.arange(most)))))
     found: Array = table[hits.astype(np.int64)]
     return found
 
@@ -67,7 +69,7 @@ class NDCG(Column):
 
 
 def _gains(part: Part, relevant: list[list[int]]) -> list[tuple[int, float]]:
-    """(rank, gain) where the gain is not 0: each repeat of a target is worth half the one before."""
+    """(rank, gain) where the gain is not 0: each time a target is worth half of the time before."""
     seen = [0] * len(part.targets)
     found = []
     for rank, targets in enumerate(relevant):
@@ -159,7 +161,7 @@ def _token_set_gains(part: Part) -> list[tuple[int, float]]:
 
 @dataclass(frozen=True)
 class TokenSetAlphaNDCG(Column):
-    """AlphaNDCG of the yuan20 release: never more predictions than targets, T perfect ones ideal."""
+    """AlphaNDCG of the yuan20 release: reads at most T predictions; T perfect ones are ideal."""
 
     part: str
     cutoff: Cutoff

@@ -56,8 +56,9 @@ class Yuan20(Protocol):
             else 'P@5 divides by 5 ("hard")'
         )
         words = (
-            "punctuation is ignored" if config.tokeniser == "split_nopunc" else "words are split at"
-            " blanks"
+            "punctuation is ignored"
+            if config.tokeniser == "split_nopunc"
+            else "words are split at blanks"
         )
         averaged = (
             "documents without gold in the part count as zeros"

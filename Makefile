@@ -1,0 +1,42 @@
+# Two commands set everything up on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+# Tests run beside each other, one torch thread each: small models gain nothing from more.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+.PHONY: demo test slow check check-static format clean
+
+demo: .venv/base
+	$(BIN)/keywright evaluate --documents examples/documents.jsonl --predictions examples/predictions.jsonl
+
+test: .venv/full
+	$(PYTEST)
+
+slow: .venv/full
+	$(PYTEST) -m slow
+
+check: check-static test
+
+check-static: .venv/full
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .venv/full
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv build dist
+
+# The base install is what users of `pip install keywright` get: no torch.
+.venv/base: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+# torch goes first and by its pinned version: an open range would fetch a CUDA build.
+.venv/full: .venv/base
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' constraints.txt)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,analysis,datasets,dev]'
+	touch $@

@@ -1,0 +1,34 @@
+"""What several verbs share: lists on the command line, output formats, progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from keywright.errors import UnknownNameError
+
+T = TypeVar("T")
+
+
+def listed(values: list[str] | None) -> list[str]:
+    """`--metrics a,b --metrics c` and `--metrics "a b c"` alike."""
+    return [name for value in values or () for name in value.replace(",", " ").split()]
+
+
+def one_of(kind: str, value: str, known: Iterable[str]) -> str:
+    known = list(known)
+    if value not in known:
+        raise UnknownNameError(kind, value, known)
+    return value
+
+
+def progress(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
+    """A progress bar on standard error, where a person watches it."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, description, total=total, console=Console(stderr=True), transient=True)

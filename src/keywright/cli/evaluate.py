@@ -70,7 +70,7 @@ def evaluate_command(
         judges,
         names,
         output,
-        dict(seed=seed, resamples=resamples, match=match),
+        {"seed": seed, "resamples": resamples, "match": match},
     )
     {"table": _print_table, "json": _print_json, "tsv": _print_tsv, "latex": _print_latex}[
         output_format

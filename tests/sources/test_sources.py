@@ -1,0 +1,177 @@
+"""Files people have become documents: title, body, and a clear word where that cannot be."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from keywright.errors import DataError
+from keywright.sources import find, read_content, read_source
+from tests.sources.pdf_maker import Text, make_pdf
+
+
+def test_first_line_of_a_text_is_its_title() -> None:
+    document = read_content(b"Bees in winter\n\nBees keep warm together.", "bees.txt")
+    assert document.title == "Bees in winter"
+    assert document.body == "Bees keep warm together."
+    assert document.id == "bees.txt"
+
+
+def test_a_text_of_sentences_has_no_title() -> None:
+    document = read_content(b"Bees keep warm together.\nThey shiver.", "bees.txt")
+    assert document.title == ""
+    assert document.body == "Bees keep warm together.\nThey shiver."
+
+
+def test_control_characters_and_utf16_are_read() -> None:
+    assert read_content(b"Bees\x07 sing\n\nloud\x1b songs.", "a").title == "Bees  sing"
+    assert read_content("Bienen summen.".encode("utf-16"), "a").body == "Bienen summen."
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b" \n\t ", "is empty"),
+        (b"\x7fELF\x00\x00\x01", "binary"),
+        (b"caf\xe9 au lait", "UTF-8"),
+        (b"%PDF-1.7 cut off", "not a whole PDF"),
+    ],
+)
+def test_what_cannot_be_read_is_said(content: bytes, says: str) -> None:
+    with pytest.raises(DataError, match=says) as error:
+        read_content(content, "some.file")
+    assert "some.file" in str(error.value)
+
+
+def test_markdown_loses_its_marks_and_keeps_its_words() -> None:
+    source = b"""---
+author: someone
+---
+# Heat *pumps*
+
+Old houses [need](https://x.example) **new** radiators:
+
+- `two` per house
+- ![a picture](p.png) and __more__
+
+```python
+ignored = "code"
+```
+
+| a | b |
+|---|---|
+| snake_case_name | 2 |
+"""
+    document = read_content(source, "notes.md")
+    assert document.title == "Heat pumps"
+    assert "Old houses need new radiators:" in document.body
+    assert "two per house" in document.body
+    assert "a picture and more" in document.body
+    assert "snake_case_name" in document.body
+    for gone in ("ignored", "https", "|", "**", "`", "author"):
+        assert gone not in document.body
+
+
+def test_html_gives_the_article_without_menus_and_scripts() -> None:
+    source = b"""<!DOCTYPE html><html><head><title>Site - Drag sails</title>
+    <style>p {color: red}</style><script>var x = "<p>no</p>";</script></head>
+    <body><nav>Home | About</nav><main><h1>Drag sails</h1>
+    <p>Satellites &amp; debris<br>fall <b>faster</b>.</p></main>
+    <footer>Imprint</footer></body></html>"""
+    document = read_content(source, "page")
+    assert document.title == "Drag sails"
+    assert document.body == "Satellites & debris\nfall faster."
+
+
+def test_html_with_open_tags_and_other_encodings() -> None:
+    source = '<html><meta charset="latin-1"><p>Caf\xe9 <p>cr\xe8me'.encode("latin-1")
+    assert read_content(source, "page").body == "Café\ncrème"
+
+
+def column(x: float, words: list[str], top: float = 600) -> list[Text]:
+    return [Text(line, x, top - 14 * i) for i, line in enumerate(words)]
+
+
+LEFT = [
+    "Defunct satellites stay in orbit for",
+    "decades and threaten those in use. A",
+    "drag sail shortens the time that a satel-",
+    "lite needs to come down. We describe",
+    "its parts and its cost in some detail.",
+]
+RIGHT = [
+    "The sail of five square metres weighs",
+    "no more than a bag of sugar does and",
+    "it unfolds when a spring lets it loose.",
+    "Two missions show that it works well",
+    "and that no propellant is ever needed.",
+]
+
+
+def test_two_columns_are_read_one_after_the_other_and_hyphens_mended() -> None:
+    # Lines in the file alternate between the columns, as some writers put them.
+    lines = [t for pair in zip(column(60, LEFT), column(330, RIGHT), strict=True) for t in pair]
+    content = make_pdf([Text("Removing debris with a sail", 130, 700, 22), *lines])
+    document = read_content(content, "paper.pdf")
+    assert document.title == "Removing debris with a sail"
+    body = " ".join(document.body.split())
+    assert "drag sail shortens the time that a satellite needs to come down" in body
+    assert body.index("some detail") < body.index("The sail of five")
+    assert "weighs no more than a bag of sugar" in body
+
+
+def test_one_column_keeps_its_order() -> None:
+    wide = [line + " and so on to the far end of the page here" for line in LEFT]
+    document = read_content(make_pdf(column(60, wide)), "paper.pdf")
+    places = [document.body.index(line[:15]) for line in (wide[0], wide[1], wide[4])]
+    assert places == sorted(places)
+
+
+def test_running_heads_and_page_numbers_are_dropped() -> None:
+    pages = [
+        [
+            Text("Journal of Sails, vol. 7", 60, 760, 8),
+            *column(60, [f"{line} {n}" for line in LEFT]),
+            Text(str(n), 300, 30, 8),
+        ]
+        for n in range(1, 6)
+    ]
+    document = read_content(make_pdf(*pages), "paper.pdf")
+    assert "Journal of Sails" not in document.body
+    assert not any(line.strip().isdigit() for line in document.body.splitlines())
+
+
+def test_a_pdf_without_text_says_it_is_probably_scanned() -> None:
+    with pytest.raises(DataError, match="probably scanned"):
+        read_content(make_pdf([], []), "scan.pdf")
+
+
+def test_an_encrypted_pdf_says_so() -> None:
+    pypdf = pytest.importorskip("pypdf")
+    writer = pypdf.PdfWriter(io.BytesIO(make_pdf(column(60, LEFT))))
+    writer.encrypt("secret", algorithm="RC4-128")
+    made = io.BytesIO()
+    writer.write(made)
+    with pytest.raises(DataError, match="encrypted"):
+        read_content(made.getvalue(), "locked.pdf")
+
+
+def test_a_folder_gives_its_readable_files_in_order(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.md", "sub/c.html", "picture.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    assert [path.name for path in find(tmp_path)] == ["a.md", "b.txt", "c.html"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no file of a kind"):
+        find(tmp_path / "empty")
+
+
+def test_json_lines_are_many_documents(tmp_path: Path) -> None:
+    path = tmp_path / "docs.jsonl"
+    path.write_text(
+        '{"id": "1", "title": "A", "abstract": "b"}\n{"id": "2", "title": "C", "abstract": "d"}\n'
+    )
+    assert [document.id for document in read_source(path)] == ["1", "2"]

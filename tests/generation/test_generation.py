@@ -1,0 +1,144 @@
+"""What a reader gets: spellings of the text, places that fit, no near-repeats, nothing cut off."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keywright.generation.keyphrases import keyphrases
+from keywright.generation.sentences import sentences
+from keywright.generation.windows import combine, windows
+from keywright.text.tokenise import spans
+from keywright.types import Document, Prediction, ScoredPhrase
+
+DOCUMENT = Document(
+    title="COVID-19 and IL6",
+    body="The B2B market shrank. COVID-19 raised IL6 levels. Neural networks, and neural "
+    "networks again, predicted it; a Neural Network too. Doctors used ventilators.",
+)
+
+
+def predicted(*phrases: tuple[str, float]) -> Prediction:
+    return Prediction(phrases=tuple(ScoredPhrase(text=t, confidence=p) for t, p in phrases))
+
+
+def test_present_phrases_are_spelled_as_in_the_text() -> None:
+    found = keyphrases(
+        DOCUMENT, predicted(("covid 19", 0.9), ("il6", 0.8), ("b2b", 0.7), ("neural network", 0.6))
+    )
+    assert [one.text for one in found] == ["COVID-19", "IL6", "B2B", "Neural networks"]
+    assert all(one.present for one in found)
+
+
+def test_places_are_where_the_phrase_stands() -> None:
+    (found,) = keyphrases(DOCUMENT, predicted(("neural network", 0.6)))
+    texts = [DOCUMENT.text[start:end] for start, end in found.places]
+    assert texts == ["Neural networks", "neural\nnetworks".replace("\n", " "), "Neural Network"]
+
+
+def test_no_phrase_stands_across_the_title_s_end() -> None:
+    (found,) = keyphrases(
+        Document(title="Deep sea", body="Fish glow."), predicted(("sea fish", 0.5))
+    )
+    assert not found.present
+
+
+def test_absent_phrases_come_with_the_most_related_sentence() -> None:
+    (found,) = keyphrases(DOCUMENT, predicted(("doctors' equipment", 0.4)))
+    assert not found.present
+    assert found.evidence == "Doctors used ventilators."
+    (nothing,) = keyphrases(DOCUMENT, predicted(("astronomy", 0.4)))
+    assert nothing.evidence is None
+
+
+def test_near_repeats_are_merged_and_the_better_kept() -> None:
+    found = keyphrases(
+        DOCUMENT,
+        predicted(
+            ("network neural", 0.3),
+            ("neural networks", 0.6),
+            ("networks", 0.5),
+            ("ventilator", 0.2),
+        ),
+    )
+    assert [(one.text, one.probability) for one in found] == [
+        ("Neural networks", 0.6),
+        ("ventilators", 0.2),
+    ]
+
+
+def test_without_recalibration_the_probability_is_the_inverse_perplexity() -> None:
+    phrase = ScoredPhrase(
+        text="neural networks", token_log_probs=(math.log(0.5), math.log(0.125)), words=2
+    )
+    (found,) = keyphrases(DOCUMENT, Prediction(phrases=(phrase,)))
+    assert found.probability == pytest.approx(0.25)
+
+
+def test_phrases_without_letters_are_dropped() -> None:
+    assert keyphrases(DOCUMENT, predicted(("...", 0.9), ("", 0.9))) == []
+
+
+def test_sentences_survive_abbreviations() -> None:
+    text = "We follow Smith et al. Fig. 2 shows it. Does it? J. Doe agrees.\n\nNew paragraph"
+    assert [sentence.text for sentence in sentences(text)] == [
+        "We follow Smith et al. Fig. 2 shows it.",
+        "Does it?",
+        "J. Doe agrees.",
+        "New paragraph",
+    ]
+
+
+@given(st.text())
+def test_sentences_point_into_the_text(text: str) -> None:
+    for sentence in sentences(text):
+        assert text[sentence.start : sentence.end] == sentence.text
+
+
+@given(
+    st.lists(st.sampled_from(["bees", "dance.", "In", "spring,", "they", "fly!", "\n\n"])),
+    st.integers(4, 40),
+)
+def test_windows_leave_out_no_word_and_are_never_too_long(words: list[str], most: int) -> None:
+    document = Document(title="Bees", body=" ".join(words))
+    pieces = windows(document, most)
+    for piece in pieces:
+        assert len(spans(piece.title)) + len(spans(piece.body)) <= most
+    covered: list[str] = []
+    for piece in pieces:  # each goes on where the one before ended, or repeats some of its end
+        tokens = [span.text for span in spans(piece.body)]
+        repeated = next(
+            n for n in range(min(len(covered), len(tokens)), -1, -1)
+            if covered[len(covered) - n :] == tokens[:n]
+        )  # fmt: skip
+        covered += tokens[repeated:]
+    everything = [span.text for span in spans(document.body)]
+    # Repeated words can make an overlap look longer than it is, never shorter.
+    assert len(covered) <= len(everything)
+    assert set(covered) == set(everything)
+    if len(pieces) == 1:
+        assert covered == everything
+
+
+def test_windows_of_numbered_words_cover_them_in_order() -> None:
+    body = " ".join(f"word{i}{'.' if i % 7 == 6 else ''}" for i in range(500))
+    pieces = windows(Document(title="T", body=body.replace(". w", ". W")), 100)
+    assert len(pieces) > 5
+    seen: list[int] = []
+    for piece in pieces:
+        numbers = [int(span.text[4:]) for span in spans(piece.body) if span.text[4:].isdigit()]
+        assert numbers == list(range(numbers[0], numbers[-1] + 1))
+        assert not seen or numbers[0] <= seen[-1] + 1
+        seen = numbers
+    assert seen[-1] == 499
+
+
+def test_windows_results_are_combined_best_first() -> None:
+    made = combine(
+        DOCUMENT,
+        [predicted(("a", 0.2), ("b", 0.5)), predicted(("A", 0.9), ("c", 0.3))],
+    )
+    assert [(p.text, p.confidence) for p in made.phrases] == [("A", 0.9), ("b", 0.5), ("c", 0.3)]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from keywright.data.batch import Batch
@@ -117,7 +116,8 @@ class PointerTransformer(nn.Module):
         nn.init.zeros_(self.output.bias)
         self.gate = nn.Linear(shape.width, 1)  # produce (positive) or copy
         self.pointer_query = nn.Linear(shape.width, shape.width) if own_pointer else None
-        self.pointer_key = nn.Linear(shape.width, shape.width) if own_pointer else None
+        # A bias of keys would add the same to every position, which a softmax does not see.
+        self.pointer_key = nn.Linear(shape.width, shape.width, bias=False) if own_pointer else None
         self.codes = nn.Embedding(codes, shape.width) if codes else None
         if self.codes is not None:
             nn.init.uniform_(self.codes.weight, -0.1, 0.1)
@@ -148,7 +148,7 @@ class PointerTransformer(nn.Module):
         states, energies, state = self.run(tokens[:, None], state, memory)
         owner = memory.sharing.owner
         log_probs = copy.log_probs(
-            F.log_softmax(self.output(states[:, 0]), dim=-1),
+            self.output(states[:, 0]),
             self.gate(states[:, 0]).squeeze(1),
             energies[:, 0],
             memory.extended[owner],

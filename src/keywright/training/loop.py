@@ -104,6 +104,8 @@ class Trainer:
         self.model: Any = run.build_model(self.config, setup.vocabulary).to(processes.device)
         self.state = State()
         self.resumed = self._load()
+        if self.resumed is None and hasattr(self.model, "initialise"):
+            self.model.initialise()  # from pretrained weights; a checkpoint has its own
         self.log: Log | None = None
         if processes.main:
             self.log = Log(

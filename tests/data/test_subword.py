@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from keywright.data import minilm
+from keywright.data.subword import SubwordVocabulary
+from keywright.data.targets import Targets, split
+from keywright.data.vocab import BOS, EOS, PAD, SEP, SPECIALS, UNK
+from keywright.errors import DataError
+from keywright.types import Document
+
+# fmt: off
+PIECES = [
+    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ";", "|", "0", "#", "+", "c", "##+", "###", "##x",
+    "key", "##phrase", "##s", "phrase", "gene", "##ration", "of", "naive", "zor", "##gon", "##ing", "1980", "##y", "the",
+]
+# fmt: on
+OUTPUTS = ["key", "##phrase", "##s", "phrase", "gene", "##ration", "<digit>", "c", "##+"]
+
+
+@pytest.fixture
+def vocabulary() -> SubwordVocabulary:
+    return SubwordVocabulary(PIECES, OUTPUTS)
+
+
+def spelt(vocabulary: SubwordVocabulary, word: str) -> list[str]:
+    return [piece.text for piece in vocabulary.split(word)]
+
+
+def test_words_are_cut_into_their_longest_pieces(vocabulary: SubwordVocabulary) -> None:
+    assert spelt(vocabulary, "keyphrases") == ["key", "##phrase", "##s"]
+    assert spelt(vocabulary, "c++") == ["c", "##+", "##+"]
+    assert spelt(vocabulary, "naïve") == ["naive"]
+    assert spelt(vocabulary, "<digit>") == ["<digit>"]
+    assert spelt(vocabulary, "1980s") == ["1980", "##s"]
+
+
+def test_a_word_without_pieces_is_one_piece(vocabulary: SubwordVocabulary) -> None:
+    (piece,) = vocabulary.split("日本")
+    assert piece.text == "日本"
+    assert PIECES[piece.input] == "[UNK]"
+    assert spelt(vocabulary, "key" * 40) == ["key" * 40]
+
+
+def test_a_word_that_looks_like_a_continuation_is_none(vocabulary: SubwordVocabulary) -> None:
+    assert spelt(vocabulary, "##x") == ["#", "###", "##x"]
+    assert vocabulary.decode(
+        [7, *vocabulary.encode_phrase(["##x"], ["#", "###", "##x"])], ["#", "###", "##x"]
+    ) == ["key", "##x"]
+
+
+def test_a_document_is_read_between_marks_that_cannot_be_copied(
+    vocabulary: SubwordVocabulary,
+) -> None:
+    source = vocabulary.encode_document(Document(title="The zorgons", body="of zorgons, 2"), None)
+    read = [PIECES[i] for i in source.ids]
+    assert " ".join(read) == ("[CLS] the zor ##gon ##s [SEP] of zor ##gon ##s [UNK] 0 [SEP]")
+    assert source.extension == ("the", "zor", "##gon", "of", ",")
+    assert [PIECES[i] for i in source.extension_inputs] == ["the", "zor", "##gon", "of", "[UNK]"]
+    v, s, digit = vocabulary.size, OUTPUTS.index("##s") + 7, OUTPUTS.index("<digit>") + 7
+    assert source.extended == [
+        PAD,
+        v,
+        v + 1,
+        v + 2,
+        s,
+        PAD,
+        v + 3,
+        v + 1,
+        v + 2,
+        s,
+        v + 4,
+        digit,
+        PAD,
+    ]
+    assert source.title_length == 6
+
+
+@pytest.mark.parametrize("most", [4, 5, 8, 9, 30])
+def test_a_long_document_is_cut_before_its_last_mark(
+    vocabulary: SubwordVocabulary, most: int
+) -> None:
+    source = vocabulary.encode_document(Document(title="the zorgons", body="of zorgons"), most)
+    whole = vocabulary.encode_document(Document(title="the zorgons", body="of zorgons"), None)
+    assert len(source.ids) == len(source.extended) <= most
+    assert PIECES[source.ids[-1]] == "[SEP]"
+    if most < len(whole.ids):
+        assert source.ids[: min(most - 2, 5)] == whole.ids[: min(most - 2, 5)]
+    else:
+        assert source == whole
+
+
+def test_an_empty_document_still_has_a_piece(vocabulary: SubwordVocabulary) -> None:
+    source = vocabulary.encode_document(Document(title="", body=""), 10)
+    assert source.extended == [PAD, UNK, PAD]
+    assert source.title_length == 0
+
+
+def test_phrases_decode_to_their_words(vocabulary: SubwordVocabulary) -> None:
+    source = vocabulary.encode_document(Document(title="", body="zorgoning of 日本"), None)
+    for words in (["keyphrase", "generation"], ["zorgons", "of", "日本"], ["c++", "<digit>"]):
+        ids = vocabulary.encode_phrase(words, source.extension)
+        assert UNK not in ids
+        assert vocabulary.decode(ids, source.extension) == words
+
+
+def test_what_can_be_neither_produced_nor_copied_is_unknown(vocabulary: SubwordVocabulary) -> None:
+    assert vocabulary.encode_phrase(["key", "zorgon"], ()) == [7, UNK, UNK]
+    assert vocabulary.encode_phrase(["<eos>", "<unk>"], ()) == [UNK, UNK]  # a text ends nothing
+
+
+def test_a_stray_continuation_begins_a_word(vocabulary: SubwordVocabulary) -> None:
+    s, digit = OUTPUTS.index("##s") + 7, OUTPUTS.index("<digit>") + 7
+    assert vocabulary.decode([s, s], ()) == ["ss"]
+    assert vocabulary.decode([digit, s], ()) == ["<digit>", "s"]
+
+
+def test_targets_and_back(vocabulary: SubwordVocabulary) -> None:
+    document = Document(title="keyphrase", body="of the gene", keyphrases=("Genes", "keyphrases"))
+    targets = Targets("one2seq", order="given")
+    extension = vocabulary.encode_document(document, None).extension
+    (ids,) = targets.sequences(targets.phrases(document, None), vocabulary, extension)  # type: ignore[arg-type]
+    assert ids.count(SEP) == 1
+    assert ids[-1] == EOS
+    assert [vocabulary.decode(ids[a:b], extension) for a, b in split(ids)] == [
+        ["genes"],
+        ["keyphrases"],
+    ]
+
+
+def test_generated_tokens_are_read_as_their_pieces(vocabulary: SubwordVocabulary) -> None:
+    read = [PIECES[i] for i in vocabulary.input_ids]
+    assert read[: len(SPECIALS)] == ["[PAD]", "[CLS]", "[SEP]", "[UNK]", ";", "|", "[MASK]"]
+    assert read[BOS] == "[CLS]"
+    assert read[7:] == ["0" if piece == "<digit>" else piece for piece in OUTPUTS]
+    assert vocabulary.input_size == len(PIECES)
+
+
+def test_built_from_the_pieces_most_frequent_in_keyphrases() -> None:
+    documents = [
+        Document(title="zorgons", body="zorgons", keyphrases=("keyphrases", "gene 5", "日本")),
+        Document(title="", body="", keyphrases=("phrase", "keyphrases", "gene")),
+    ]
+    built = SubwordVocabulary.build(documents, 11, PIECES)
+    assert built.outputs[7:] == ("##phrase", "##s", "gene", "key")
+    everything = SubwordVocabulary.build(documents, 1000, PIECES).outputs
+    assert {"<digit>", "phrase"} < set(everything)
+    assert not {"日本", "zor"} & set(everything)
+
+
+def test_saves_and_loads(vocabulary: SubwordVocabulary, tmp_path: Path) -> None:
+    vocabulary.save(tmp_path / "v.json")
+    loaded = SubwordVocabulary.load(tmp_path / "v.json")
+    assert (loaded.pieces, loaded.outputs) == (vocabulary.pieces, vocabulary.outputs)
+    (tmp_path / "v.json").write_text('{"kind": "words", "words": []}')
+    with pytest.raises(DataError, match="not a vocabulary of subwords"):
+        SubwordVocabulary.load(tmp_path / "v.json")
+
+
+@pytest.mark.skipif(find_spec(minilm.PACKAGE) is None, reason="MiniLM is not installed")
+@pytest.mark.skipif(find_spec("tokenizers") is None, reason="tokenizers is not installed")
+def test_splits_words_as_the_pretrained_tokeniser_does() -> None:
+    from tokenizers import Tokenizer
+
+    tokeniser = Tokenizer.from_file(str(minilm.folder() / "tokenizer.json"))
+    tokeniser.no_padding()
+    vocabulary = SubwordVocabulary(minilm.wordpieces(), [])
+    for word in (
+        "keyphrase",
+        "generation",
+        "naïve",
+        "élan",
+        "interoperability",
+        "zxqvw",
+        "il6",
+        "cov",
+    ):
+        expected = tokeniser.encode(word, add_special_tokens=False).tokens
+        assert spelt(vocabulary, word) == expected

@@ -113,7 +113,9 @@ def read_lines(path: str | Path, bad: Bad = fail) -> Iterator[tuple[int, str]]:
             if number == 1:
                 line = line.removeprefix(_BYTE_ORDER_MARK)
             if b"\x00" in line:
-                bad(DataError("is a binary file, not text (NUL byte)", path, number))
+                bad(
+                    DataError("is a binary file or UTF-16, not UTF-8 text (NUL byte)", path, number)
+                )
                 continue
             try:
                 text = line.decode("utf-8")

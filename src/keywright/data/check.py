@@ -25,7 +25,7 @@ from keywright.types import Document
 SHINGLE = 8
 SHARE = 0.5
 # `<digit>`, and what StackExchange writes for it: words that stand for what is not there.
-_WORD = re.compile(r"<\w+>|DIGIT|([^\W\d_]+)")
+_WORD = re.compile(r"<\w+>|\bDIGIT\b|([^\W\d_]+)")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # an odd number without pattern (2**64 / golden ratio)
 
 Hashes = npt.NDArray[np.uint64]

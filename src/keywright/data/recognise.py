@@ -66,7 +66,8 @@ def look(path: str | Path) -> Head:
         # What is read to recognise the format would be gone.
         raise DataError("is not a regular file; name its format to read it as a stream", path)
     lines = tuple(first_lines(path))
-    return Head(path, lines, next(filter(None, map(_json_object, lines)), None))
+    records = (_json_object(line) for line in lines)
+    return Head(path, lines, next((record for record in records if record is not None), None))
 
 
 def _json_object(line: str) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ how such a record fails and how keyphrases and ids are written in them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,9 @@ Phrases = str | list[str | list[str]]
 """Keyphrases as the formats write them: joined by `;`, a list, or a list of token lists."""
 Id = str | int
 
+_HALF_PAIR = re.compile(
+    r"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
+)
 _BAD_RECORD = (DataError, msgspec.DecodeError, RecursionError)
 
 
@@ -48,12 +52,12 @@ def read_records(
         try:
             value = convert(parse(raw))
         except _BAD_RECORD as error:
-            bad(DataError(explain(error), path, number))
+            bad(DataError(explain(error, raw), path, number))
             continue
         yield number, value
 
 
-def explain(error: BaseException) -> str:
+def explain(error: BaseException, raw: object = "") -> str:
     """What is wrong with a record, in words."""
     text = str(error)
     if isinstance(error, RecursionError):
@@ -64,6 +68,8 @@ def explain(error: BaseException) -> str:
         what, _, place = text.partition(" - at ")
         return f"{place.strip('`').removeprefix('$.')}: {what}" if place else what
     if isinstance(error, msgspec.DecodeError):
+        if isinstance(raw, str) and _HALF_PAIR.search(raw):
+            return "is not JSON (half a surrogate pair such as \\ud83d stands for no character)"
         return f"is not JSON ({text})"
     return text
 

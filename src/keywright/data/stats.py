@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from keywright.text.presence import padded
 from keywright.text.stem import stems
-from keywright.text.tokenise import document_words, spans, words
+from keywright.text.tokenise import document_words, starts, words
 from keywright.types import Document
 
 SECTIONS = 5
@@ -98,22 +99,19 @@ def present_sections(
     title, body = document_words(document)
     tokens = title + body
     source = padded(stems(tokens))
-    starts: list[int] | None = None
+    places: list[int] | None = None
     for phrase in phrases:
         wanted = words(phrase, document.tokenised)
         at = source.find(padded(wanted if stemmed_gold else stems(wanted))) if wanted else -1
         if at >= 0:
-            if starts is None:
-                starts = _starts(document, tokens)
-            yield SECTIONS * starts[source.count(" ", 0, at)] // starts[-1]
+            if places is None:
+                places = _places(document, tokens)
+            yield SECTIONS * places[source.count(" ", 0, at)] // places[-1]
 
 
-def _starts(document: Document, tokens: list[str]) -> list[int]:
+def _places(document: Document, tokens: list[str]) -> list[int]:
     """The character each token begins at, and the number of characters last."""
     if not document.tokenised:
-        return [*(span.start for span in spans(document.text)), len(document.text)]
-    starts, end = [], 0
-    for token in tokens:
-        starts.append(end)
-        end += len(token) + 1
-    return [*starts, end]
+        return [*starts(document.text), len(document.text)]
+    lengths = (len(token) + 1 for token in tokens)
+    return list(accumulate(lengths, initial=0))

@@ -79,7 +79,7 @@ def _encoded(encode: Callable[[Value], bytes], value: Value, number: int) -> byt
         reason = str(error)
     id = value.id if isinstance(value, Document) else value.document_id
     kind = type(value).__name__.lower()
-    raise DataError(f"{kind} {number}{'' if id is None else f' ({id})'} {reason}")
+    raise DataError(f"{kind} {number}{'' if id is None else f' ({id!r})'} {reason}")
 
 
 @contextmanager

@@ -68,6 +68,11 @@ class Targets:
             phrases = [phrase for phrase in phrases if len(phrase.words) <= self.max_phrase]
         return _ordered(phrases, self.order, rng)[: self.max_phrases]
 
+    def any(self, document: Document) -> bool:
+        """Whether `phrases` gives any, without finding where they stand."""
+        counts = (len(words(text, document.tokenised)) for text in document.keyphrases or ())
+        return any(0 < count <= (self.max_phrase or count) for count in counts)
+
     def sequences(
         self, phrases: Sequence[TargetPhrase], vocabulary: Lexicon, extension: Sequence[str]
     ) -> list[list[int]]:

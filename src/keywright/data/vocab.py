@@ -29,11 +29,11 @@ SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>", "<sep>", "<peos>", "<null>")
 class EncodedSource:
     """A document as a model reads it. There is at least one position, whatever the document."""
 
-    ids: list[int]  # [S] for the encoder's embedding
-    extended: list[int]  # [S] in the output space
+    ids: Sequence[int]  # [S] for the encoder's embedding
+    extended: Sequence[int]  # [S] in the output space
     title_length: int  # how many leading positions are the title
     extension: tuple[str, ...]  # the words behind ids V, V + 1, ...
-    extension_inputs: list[int]  # [X] ids for the encoder's embedding of those words
+    extension_inputs: Sequence[int]  # [X] ids for the encoder's embedding of those words
 
 
 class Lexicon(Protocol):

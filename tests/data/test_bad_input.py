@@ -138,6 +138,21 @@ def test_a_bad_target_line_loses_its_document_and_no_other(tmp_path):
     assert len(noted) == 1
 
 
+@pytest.mark.parametrize(
+    ("xml", "message"),
+    [
+        (b"<root>\n<sentence>\n</root>", r"a.xml:3: is not XML \(mismatched tag"),
+        (b"", "a.xml:1: is not XML"),
+        (b"\xff\xfe", "a.xml:1: is not UTF-8"),
+    ],
+)
+def test_xml_that_is_none_names_its_own_file(tmp_path, xml, message):
+    (tmp_path / "test.json").write_text('{"a": [["k"]]}')
+    (tmp_path / "a.xml").write_bytes(xml)
+    with pytest.raises(DataError, match=message):
+        read_all(tmp_path / "test.json")
+
+
 BYTES = st.one_of(
     st.binary(max_size=200),
     st.lists(
@@ -168,7 +183,7 @@ BYTES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(content=BYTES, target=BYTES)
 @example(content=b'{"a": []}', target=b"")
 @example(content=b"\x1f\x8b", target=b"")

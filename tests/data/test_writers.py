@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keywright.data.documents import read_documents
@@ -106,7 +106,6 @@ def test_meng_json_lines_carry_all_but_whether_a_text_is_tokenised(tmp_path_fact
         assert back == [(d.title, d.body, d.id, d.keyphrases) for d in documents]
 
 
-@settings(max_examples=300)
 @given(documents=TOKENISED)
 @example(documents=[Document(title="a", body="b", keyphrases=("x;y",), tokenised=True)])
 @example(documents=[Document(title="a", body="b", keyphrases=("",), tokenised=True)])
@@ -133,7 +132,6 @@ def test_keywright_json_lines_carry_predictions_whole(tmp_path_factory, predicti
         assert list(read_predictions(file)) == predictions
 
 
-@settings(max_examples=300)
 @given(predictions=PREDICTIONS)
 def test_chan_text_carries_phrases_or_refuses(tmp_path_factory, predictions):
     file = written(write_predictions, predictions, tmp_path_factory.mktemp("out"), "chan")

@@ -77,6 +77,14 @@ def test_stats_as_json_and_as_a_table(corpus):
     assert "80-100" in output
 
 
+def test_stats_of_files_with_one_name_show_their_paths(corpus, tmp_path):
+    (tmp_path / "raw").mkdir()
+    other = tmp_path / "raw" / "corpus.jsonl"
+    other.write_bytes(corpus.read_bytes())
+    rows = json.loads(run("stats", corpus, other, "--format", "json")[1])
+    assert [row["file"] for row in rows] == [str(corpus), str(other)]
+
+
 def test_stats_for_papers_and_spreadsheets(corpus):
     latex = run("stats", corpus, "--format", "latex")[1]
     assert r"\#Doc" in latex

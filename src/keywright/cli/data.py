@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand
 
+from keywright.cli._table import FORMATS
+
 if TYPE_CHECKING:
     from keywright.cli._table import Row
     from keywright.data.check import Report
@@ -137,7 +139,7 @@ def _print_some(what: str, findings: Sequence[str]) -> None:
 
 def stats(
     files: list[str] = typer.Argument(..., help="Corpora in any format."),
-    format: str = typer.Option("table", "--format", help="table, json, tsv or latex."),
+    format: str = typer.Option("table", "--format", help=", ".join(FORMATS)),
     from_: str | None = typer.Option(None, "--from", help="The format of all files."),
     stemmed_gold: bool = typer.Option(
         False, help="The keyphrases are stems already (SemEval): do not stem them again."
@@ -145,18 +147,18 @@ def stats(
 ) -> None:
     """Describe corpora as the tables of the field do: how many keyphrases, how present, where."""
     from keywright.cli._options import one_of, progress
-    from keywright.cli._table import FORMATS, render
+    from keywright.cli._table import render
     from keywright.data.documents import read_documents
     from keywright.data.stats import statistics
 
     one_of("output format", format, FORMATS)
     rows: list[Row] = []
-    for path in files:
+    for path, label in zip(files, _labels(files), strict=True):
         documents = progress(read_documents(path, format=from_), f"Reading {path}")
         found = statistics(documents, stemmed_gold=stemmed_gold)
         if found.without_gold:
             typer.echo(f"{path}: {found.without_gold:,} documents have no gold", err=True)
-        rows.append(_row(path, found))
+        rows.append(_row(label, found))
     if format == "table":
         typer.echo(render(_columns(rows, _COUNTS), format))
         typer.echo("\nPresent keyphrases by the fifth of the text they first stand in\n")
@@ -172,17 +174,19 @@ _COUNTS = (
 _SECTIONS = ("file", "0-20", "20-40", "40-60", "60-80", "80-100")
 
 
-def _row(path: str, found: Statistics) -> Row:
+def _row(label: str, found: Statistics) -> Row:
     counts = (
-        _label(path), found.documents, found.keyphrases, found.mean, found.variance,
+        label, found.documents, found.keyphrases, found.mean, found.variance,
         found.percent_present, found.with_present, found.present, found.with_absent, found.absent,
         found.present_per_document, found.absent_per_document,
     )  # fmt: skip
     return dict(zip((*_COUNTS, *_SECTIONS[1:]), (*counts, *found.sections), strict=True))
 
 
-def _label(path: str) -> str:
-    return path if path.startswith("hf:") else Path(path).name
+def _labels(files: Sequence[str]) -> list[str]:
+    """File names where they tell the files apart, paths where they do not."""
+    names = [file if file.startswith("hf:") else Path(file).name for file in files]
+    return names if len(set(names)) == len(set(files)) else list(files)
 
 
 def _columns(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:

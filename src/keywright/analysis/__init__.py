@@ -1,0 +1,1 @@
+"""What scores leave out: where, how, and how surely systems differ."""

@@ -1,0 +1,48 @@
+"""Intervals by resampling documents: phrases of one document stand or fall together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from keywright.metrics._base import Array
+
+SHARE = 0.95
+# Resamples drawn at once: enough to keep numpy busy, few enough for a corpus of 20,000 documents.
+_AT_ONCE = 50
+
+Interval = tuple[float, float]
+
+
+def weights(documents: int, resamples: int, seed: int) -> Iterator[Array]:
+    """How often each document is drawn, [some resamples, documents] at a time."""
+    random = np.random.default_rng(seed)
+    for start in range(0, resamples, _AT_ONCE):
+        count = min(_AT_ONCE, resamples - start)
+        drawn = random.integers(0, documents, size=(count, documents))
+        drawn += np.arange(count)[:, None] * documents
+        counts = np.bincount(drawn.ravel(), minlength=count * documents)
+        yield counts.reshape(count, documents).astype(np.float64)
+
+
+def percentile(resampled: Array, share: float = SHARE) -> Interval | None:
+    """The middle of the resampled values; None where there is none."""
+    values = resampled[~np.isnan(resampled)]
+    if not len(values):
+        return None
+    low, high = np.quantile(values, [(1 - share) / 2, (1 + share) / 2])
+    return float(low), float(high)
+
+
+def mirrored(estimate: float, resampled: Array, share: float = SHARE) -> Interval | None:
+    """The basic bootstrap interval, for errors: resamples' distances from the estimate, mirrored.
+
+    A calibration error is a sum of absolute values, to which noise can only add. The estimate has
+    that noise once and its resamples twice, so their own percentiles would lie above the truth.
+    """
+    limits = percentile(resampled, share)
+    if limits is None:
+        return None
+    low, high = limits
+    return max(2 * estimate - high, 0.0), max(2 * estimate - low, 0.0)

@@ -1,0 +1,187 @@
+"""The phrases of a corpus as columns: how sure the model was, and whether it was right."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, cast
+
+import numpy as np
+
+from keywright.calibration.ece import Flags, Indices
+from keywright.calibration.entries import Entry, Splitter
+from keywright.calibration.perplexity import Length
+from keywright.errors import KeywrightError
+from keywright.evaluate import Pair
+from keywright.metrics._base import Array
+from keywright.metrics._matches import PARTS, Matches, Part
+from keywright.protocols._base import Protocol
+from keywright.types import Document, Prediction
+
+Confidence = Literal["auto", "kpp", "stated"]
+"""Which confidence: 1/KPP, the one stated with the phrases (after recalibration), or the latter
+where every phrase has it and the former otherwise."""
+
+# A present phrase that a protocol finds only by taking words apart stands nowhere in particular.
+_ANYWHERE = 0.5
+
+
+class Features(NamedTuple):
+    """What recalibration may look at: columns over phrases, or numbers of one phrase."""
+
+    confidence: Array | float
+    words: Array | float
+    rank: Array | float
+    present: Flags | bool
+    position: Array | float = _ANYWHERE
+
+    def take(self, chosen: Flags) -> Features:
+        """The chosen phrases of columns."""
+        return Features(*(np.asarray(column)[chosen] for column in self))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Phrases with a confidence. `gold` is [documents, 2]: present and absent gold phrases.
+
+    `own` is 1/KPP, NaN where unknown, whatever `confidence` is; `corpus` is a digest of the texts.
+    """
+
+    document: Indices
+    present: Flags
+    correct: Flags
+    confidence: Array
+    own: Array
+    words: Array
+    rank: Array
+    position: Array
+    gold: Array
+    protocol: str
+    length: Length
+    source: Confidence
+    corpus: str
+    without_confidence: int = 0
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+    @property
+    def documents(self) -> int:
+        return len(self.gold)
+
+    @property
+    def features(self) -> Features:
+        return Features(self.confidence, self.words, self.rank, self.present, self.position)
+
+    def mask(self, part: str) -> Flags:
+        """The phrases of a part: present, absent or all."""
+        if part not in PARTS:
+            raise ValueError(f"no part of the phrases: {part!r}")
+        if part == "all":
+            return np.ones(len(self), dtype=bool)
+        return self.present if part == "present" else ~self.present
+
+    def targets(self, part: str) -> Array:
+        """The number of gold phrases of a part in each document."""
+        present, absent = self.gold[:, 0], self.gold[:, 1]
+        return present + absent if part == "all" else present if part == "present" else absent
+
+
+def collect(
+    pairs: Iterable[Pair],
+    protocol: Protocol,
+    *,
+    confidence: Confidence = "auto",
+    length: Length = "words",
+) -> Sample:
+    """The distinct phrases of the predictions and whether each is among its part's gold."""
+    columns = Columns(protocol, length)
+    for document, prediction in pairs:
+        columns.add(document, prediction)
+    return columns.sample(confidence)
+
+
+class Columns:
+    """A sample in the making, a document at a time."""
+
+    def __init__(self, protocol: Protocol, length: Length = "words") -> None:
+        self._protocol = protocol
+        self._splitter = Splitter(protocol)
+        self._length = length
+        self._rows: list[tuple[float, ...]] = []
+        self._gold: list[tuple[int, int]] = []
+        self._corpus = hashlib.sha256()
+
+    def add(self, document: Document, prediction: Prediction) -> list[Entry]:
+        """Add a document's phrases, and return them."""
+        matches = self._protocol.match(document, prediction.texts)
+        right = {True: _right(matches.present), False: _right(matches.absent)}
+        number = len(self._gold)
+        try:
+            entries = list(self._splitter.entries(document, prediction, self._length).values())
+        except KeywrightError as error:
+            raise KeywrightError(f"document {document.id or number + 1}: {error}") from None
+        self._rows += [
+            _row(number, entry, entry.stems in right[entry.present]) for entry in entries
+        ]
+        self._corpus.update(document.text.encode(errors="surrogatepass"))
+        self._gold.append((_targets(matches, "present"), _targets(matches, "absent")))
+        return entries
+
+    def sample(self, confidence: Confidence = "auto") -> Sample:
+        table = np.array(self._rows, dtype=np.float64).reshape(-1, 8)
+        own, stated = table[:, 2], table[:, 7]
+        all_stated = len(table) > 0 and not np.isnan(stated).any()
+        if confidence == "auto":
+            confidence = "stated" if all_stated else "kpp"
+        chosen = stated if confidence == "stated" else own
+        known = ~np.isnan(chosen)
+        document, correct, _, words, rank, present, position, _ = table[known].T
+        return Sample(
+            document=document.astype(np.int64),
+            present=present.astype(bool),
+            correct=correct.astype(bool),
+            confidence=chosen[known],
+            own=own[known],
+            words=words,
+            rank=rank,
+            position=position,
+            gold=np.array(self._gold, dtype=np.float64).reshape(-1, 2),
+            protocol=str(self._protocol),
+            length=self._length,
+            source=confidence,
+            corpus=self._corpus.hexdigest(),
+            without_confidence=int((~known).sum()),
+        )
+
+
+def _row(number: int, entry: Entry, correct: bool) -> tuple[float, ...]:
+    stated = entry.phrase.confidence
+    if stated is not None and not 0 <= stated <= 1:
+        raise KeywrightError(
+            f"phrase {entry.phrase.text!r} has a confidence of {stated}; it must lie in [0, 1]"
+        )
+    return (
+        number,
+        correct,
+        *cast(tuple[float, ...], features(entry)),
+        np.nan if stated is None else stated,
+    )
+
+
+def features(entry: Entry) -> Features:
+    position = _ANYWHERE if entry.position is None else entry.position
+    own = np.nan if entry.confidence is None else entry.confidence
+    return Features(own, entry.words, entry.rank, entry.present, position)
+
+
+def _right(part: Part) -> set[str]:
+    """The phrases that would be right: all gold, and hits on other names of it."""
+    return {*part.targets, *(part.predictions[rank] for rank in part.hits)}
+
+
+def _targets(matches: Matches, part: str) -> int:
+    """Some protocols read no gold as one empty phrase; nobody could have found that."""
+    targets: list[str] = getattr(matches, part).targets
+    return sum(bool(phrase.strip()) for phrase in targets)

@@ -15,7 +15,8 @@ from keywright.types import Document
 # fmt: off
 PIECES = [
     "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ";", "|", "0", "#", "+", "c", "##+", "###", "##x",
-    "key", "##phrase", "##s", "phrase", "gene", "##ration", "of", "naive", "zor", "##gon", "##ing", "1980", "##y", "the",
+    "key", "##phrase", "##s", "phrase", "gene", "##ration", "of", "naive", "zor",
+    "##gon", "##ing", "1980", "##y", "the",
 ]
 # fmt: on
 OUTPUTS = ["key", "##phrase", "##s", "phrase", "gene", "##ration", "<digit>", "c", "##+"]

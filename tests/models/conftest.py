@@ -39,12 +39,20 @@ TINY: dict[str, dict[str, Any]] = {
     name: {"embedding": 16, "encoder": 24, "decoder": 32, "dropout": 0.0}
     for name in ("copy_rnn", "cat_seq", "cat_seq_d", "cat_seq_corr", "cat_seq_tg")
 }
+# So few units cannot be as orthogonal as the paper's 150.
+TINY["cat_seq_d"] |= {"target_encoder": 16, "orthogonal": 0.03}
 TRANSFORMER = {"width": 32, "heads": 4, "inner": 64, "encoder_layers": 2, "dropout": 0.0}
 TINY["transformer_one2seq"] = {**TRANSFORMER, "decoder_layers": 2}
 TINY["pretrained_one2seq"] = {**TRANSFORMER, "positions": 64, "encoder_dropout": 0.0}
+TINY["transformer_one2set"] = {**TINY["transformer_one2seq"], "slots": 8}
+TINY["pretrained_one2set"] = {**TINY["pretrained_one2seq"], "slots": 8}
 
 # Where the usual one is too high or too low.
-LEARNING_RATES: dict[str, float] = {"transformer_one2seq": 3e-3, "pretrained_one2seq": 3e-3}
+LEARNING_RATES: dict[str, float] = {
+    f"{encoder}_{paradigm}": 3e-3
+    for encoder in ("transformer", "pretrained")
+    for paradigm in ("one2seq", "one2set")
+}
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,13 @@ class Batch:
         """X"""
         return self.extension_inputs.shape[1]
 
+    @property
+    def targets(self) -> tuple[Tensor, Tensor]:
+        """The target and its mask, of a batch that was made with them."""
+        if self.target is None or self.target_mask is None:
+            raise ValueError("the batch has no targets; make it with `Targets`")
+        return self.target, self.target_mask
+
     def to(self, device: torch.device | str) -> Self:
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         moved = {k: v.to(device) for k, v in values.items() if isinstance(v, Tensor)}

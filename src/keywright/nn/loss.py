@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 
@@ -21,3 +22,9 @@ class Loss:
     total: Tensor  # scalar, differentiable
     count: Tensor  # scalar, number of target tokens
     parts: Mapping[str, Tensor] = field(default_factory=dict)  # detached sums, for logging
+
+
+def likelihood_loss(log_prob: Tensor) -> Loss:
+    """The negative log-likelihood of target tokens [N]."""
+    total = -log_prob.sum()
+    return Loss(total, torch.tensor(len(log_prob)), {"nll": total.detach()})

@@ -1,0 +1,98 @@
+"""What recurrent models share: a document read by a bidirectional GRU, a decoder's first state.
+
+Equation numbers are those of Yuan et al. (2020), appendix A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from keywright.config import Count, Fraction
+from keywright.data.batch import Batch
+from keywright.data.vocab import BOS, PAD, Lexicon
+from keywright.errors import ConfigError
+from keywright.nn.attention import AdditiveAttention
+from keywright.nn.copy import first_positions, input_ids
+from keywright.nn.rnn import BiGRU
+from keywright.nn.rows import TensorRows
+
+
+@dataclass(frozen=True)
+class Config:
+    """Yuan et al. (2020), appendix D; layers of unknown size are as wide as the decoder."""
+
+    embedding: Count = 100
+    encoder: Count = 150  # units of each direction
+    decoder: Count = 150
+    dropout: Fraction = 0.1
+
+
+@dataclass(frozen=True)
+class Memory(TensorRows):
+    """A document as the decoder sees it."""
+
+    states: Tensor  # [R, S, M] encoder states, M = 2 * encoder
+    keys: Tensor  # [R, S, A] their part of the attention
+    mask: Tensor  # [R, S]
+    final: Tensor  # [R, M] the encoder's final state
+    source: Tensor  # [R, S] ids of the output space
+    first: Tensor  # [R, S] see `first_positions`
+    extension_inputs: Tensor  # [R, X]
+
+
+@dataclass(frozen=True)
+class State(TensorRows):
+    hidden: Tensor  # [R, D] of the decoder
+
+
+class Recurrent(nn.Module):
+    """The encoder, and a decoder's beginnings."""
+
+    rows_per_document = 1
+
+    def __init__(self, config: Config, vocabulary: Lexicon):
+        super().__init__()
+        if vocabulary.input_size != vocabulary.size:
+            raise ConfigError(
+                "data.vocabulary: this model reads and writes the same words; set it to 'words'"
+            )
+        memory = 2 * config.encoder
+        self.vocabulary_size = vocabulary.size
+        self.embedding = nn.Embedding(vocabulary.size, config.embedding, padding_idx=PAD)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        self.encoder = BiGRU(config.embedding, config.encoder)
+        self.bridge = nn.Linear(memory, config.decoder)
+        self.attention = AdditiveAttention(config.decoder, memory, config.decoder)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def encode(self, batch: Batch) -> Memory:
+        embedded = self.dropout(self.embedding(batch.source))
+        states, final = self.read(embedded, batch)
+        states = self.dropout(states)
+        return Memory(
+            states=states,
+            keys=self.attention.key(states),
+            mask=batch.source_mask,
+            final=final,
+            source=batch.source_extended,
+            first=first_positions(batch.source_extended),
+            extension_inputs=batch.extension_inputs,
+        )
+
+    def read(self, embedded: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Encoder states [B, S, M] and final states [B, M] (eq. 6)."""
+        states, final = self.encoder(embedded, batch.source_mask)
+        return states, final
+
+    def start(self, memory: Memory) -> tuple[Tensor, State]:
+        tokens = torch.full((len(memory.final),), BOS, device=memory.final.device)
+        return tokens, State(hidden=self.bridge(memory.final).tanh())  # eq. 8
+
+    def embed(self, tokens: Tensor, memory: Memory) -> Tensor:
+        """Embeddings [R, T, E] of output-space tokens [R, T]."""
+        ids = input_ids(tokens, memory.extension_inputs, self.vocabulary_size)
+        embedded: Tensor = self.dropout(self.embedding(ids))
+        return embedded

@@ -23,6 +23,8 @@ from keywright.types import Document
 
 PAD, BOS, EOS, UNK, SEP, PEOS, NULL = range(7)
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>", "<sep>", "<peos>", "<null>")
+BLANK = SPECIALS[PAD]
+"""Stands in a text where something was taken out (see `data.kpdrop`)."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Lexicon(Protocol):
     def input_ids(self) -> Sequence[int]:
         """[V]: what to read for each id of the vocabulary, to embed a generated token."""
 
-    def encode_document(self, document: Document, max_source: int | None) -> EncodedSource: ...
+    def encode_document(self, document: Document, max_source: int | None) -> EncodedSource:
+        """The first `max_source` tokens; `<unk>` and `BLANK` in the text are those specials."""
 
     def encode_phrase(self, words: Sequence[str], extension: Sequence[str]) -> list[int]:
         """Ids of the output space; `<unk>` for what is neither known nor in the extension."""
@@ -75,12 +78,12 @@ class Vocabulary:
     def __init__(self, words: Sequence[str]):
         """`words` in the order of their ids, specials left out."""
         self.words = (*SPECIALS, *words)
-        # Specials are not looked up: a text that says "<eos>" must not end anything. Only <unk>
-        # means in a text what it means here.
+        # Specials are not looked up: a text that says "<eos>" must not end anything. Only unknown
+        # words and blanks mean in a text what they mean here.
         self._ids = {word: len(SPECIALS) + i for i, word in enumerate(words)}
         if len(self._ids) != len(words) or not self._ids.keys().isdisjoint(SPECIALS):
             raise ValueError("vocabulary words must be distinct and none may be special")
-        self._ids[SPECIALS[UNK]] = UNK
+        self._ids |= {SPECIALS[UNK]: UNK, BLANK: PAD}
 
     @property
     def size(self) -> int:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -142,7 +143,9 @@ class Ranked:
     """Weighted things at ranks of documents, flat: entry i is `(document, rank from 0, weight)`."""
 
     def __init__(self, entries: Sequence[tuple[int, int, float]]) -> None:
-        table = np.array(entries, dtype=np.float64).reshape(-1, 3)
+        # Three times faster than `np.array` of tuples.
+        table = np.fromiter(chain.from_iterable(entries), np.float64, 3 * len(entries))
+        table = table.reshape(-1, 3)
         self.document = table[:, 0].astype(np.int64)
         self.rank = table[:, 1].astype(np.int64)
         self.weight = table[:, 2]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -41,14 +40,11 @@ class Pair(NamedTuple):
     precision: float  # of the prediction's tokens, as multisets
     recall: float
     f1: float
-
-    @property
-    def score(self) -> float:
-        return (self.edit + self.f1) / 2
+    both: float  # mean of `edit` and `f1`
 
 
-NOTHING_SHARED = Pair(0.0, 0.0, 0.0, 0.0)
-EQUAL = Pair(1.0, 1.0, 1.0, 1.0)
+NOTHING_SHARED = Pair(0.0, 0.0, 0.0, 0.0, 0.0)
+EQUAL = Pair(1.0, 1.0, 1.0, 1.0, 1.0)
 
 
 def compare(prediction: list[str], target: list[str]) -> Pair:
@@ -61,13 +57,10 @@ def compare(prediction: list[str], target: list[str]) -> Pair:
     if not shared:
         return NOTHING_SHARED  # then every word is edited, too
     distance = Levenshtein.distance(prediction, target)
+    edit = 1.0 - distance / max(len(prediction), len(target))
     precision, recall = shared / len(prediction), shared / len(target)
-    return Pair(
-        1.0 - distance / max(len(prediction), len(target)),
-        precision,
-        recall,
-        2 * precision * recall / (precision + recall),
-    )
+    f1 = 2 * precision * recall / (precision + recall)
+    return Pair(edit, precision, recall, f1, (edit + f1) / 2)
 
 
 class Likeness(NamedTuple):
@@ -80,12 +73,9 @@ class Likeness(NamedTuple):
     best: Pair
 
 
-BOTH, EDIT, F1 = 1, 2, 3  # places of the scores in a Likeness
-
-
 def likenesses(predictions: Sequence[str], targets: Sequence[str]) -> list[Likeness]:
     """Each prediction against its targets; phrases are stems joined by single blanks."""
-    if not targets:
+    if not targets or not predictions:
         return []
     gold = [target.split(" ") for target in targets]
     gold_words = set().union(*gold)
@@ -98,35 +88,87 @@ def likenesses(predictions: Sequence[str], targets: Sequence[str]) -> list[Liken
         elif gold_words.isdisjoint(tokens):
             found.append(Likeness(tokens, 0.0, 0.0, 0.0, NOTHING_SHARED))
         else:
-            pairs = [compare(tokens, target) for target in gold]
-            best = max(pairs, key=lambda pair: pair.score)  # the first one on ties
-            edit, f1 = max(pair.edit for pair in pairs), max(pair.f1 for pair in pairs)
-            found.append(Likeness(tokens, best.score, edit, f1, best))
+            found.append(_likeness(tokens, gold))
     return found
 
 
-def fine_grained(
-    found: Sequence[Likeness],
-    targets: Sequence[str],
-    without: str = "",
-    both_empty: float = BOTH_EMPTY_WHEN_EVALUATING,
-    predicted: int | None = None,
-) -> float:
-    """FG of one document (equation 7, algorithm 1) from its predictions' likenesses."""
-    predicted = len(found) if predicted is None else predicted
-    if not targets and not predicted:
-        return both_empty
-    if not targets or not predicted:
-        return 0.0
-    kind = itemgetter({"edit": F1, "token": EDIT}.get(without, BOTH))
-    scores = [score if score > SMALLEST_SCORE else 0.0 for score in map(kind, found)]
-    if without != "repetition":
-        scores = _reject_repetition(found, scores, targets)
-    mean = sum(scores) / predicted
-    if without == "quantity":
-        return mean
-    most = max(len(targets), predicted)
-    return (1.0 - (len(targets) - predicted) ** 2 / most**2) * mean
+def _likeness(tokens: list[str], gold: list[list[str]]) -> Likeness:
+    words = set(tokens)
+    # There is a target that shares a word, and one that does not can only score less.
+    pairs = [compare(tokens, target) for target in gold if not words.isdisjoint(target)]
+    if len(pairs) == 1:
+        best = pairs[0]
+        return Likeness(tokens, best.both, best.edit, best.f1, best)
+    best = max(pairs, key=lambda pair: pair.both)  # the first one on ties
+    edit, f1 = max(pair.edit for pair in pairs), max(pair.f1 for pair in pairs)
+    return Likeness(tokens, best.both, edit, f1, best)
+
+
+class Sums(NamedTuple):
+    """The scores of a document's predictions, summed, with all parts and without some.
+
+    The token scores are those of each prediction with its best target.
+    """
+
+    full: float = 0.0
+    no_edit: float = 0.0
+    no_token: float = 0.0
+    no_repetition: float = 0.0
+    precision: float = 0.0
+    recall: float = 0.0
+    f1: float = 0.0
+
+
+# FG without a part -> its place in Sums. The quantity penalty is no matter of sums.
+PLACES = {"": 0, "edit": 1, "token": 2, "repetition": 3, "quantity": 0}
+
+
+def summed(found: Sequence[Likeness], targets: Sequence[str]) -> Sums:
+    alike = [one for one in found if one.both]  # the others score 0 in every way
+    if not alike:
+        return Sums()
+    both = _above_threshold([one.both for one in alike])
+    edit = _above_threshold([one.edit for one in alike])
+    f1 = _above_threshold([one.f1 for one in alike])
+    unpenalised = sum(both)
+    if _any_repetition(alike, targets):
+        both, edit, f1 = (_reject_repetition(alike, kind, targets) for kind in (both, edit, f1))
+    return Sums(
+        sum(both),
+        sum(f1),
+        sum(edit),
+        unpenalised,
+        sum([one.best.precision for one in alike]),
+        sum([one.best.recall for one in alike]),
+        sum([one.best.f1 for one in alike]),
+    )
+
+
+def _above_threshold(scores: list[float]) -> list[float]:
+    return [score if score > SMALLEST_SCORE else 0.0 for score in scores]
+
+
+def _supply(targets: Sequence[str]) -> dict[str, int]:
+    """How often the targets together have each word."""
+    supply: dict[str, int] = {}
+    for token in " ".join(targets).split(" "):
+        supply[token] = supply.get(token, 0) + 1
+    return supply
+
+
+def _any_repetition(found: Sequence[Likeness], targets: Sequence[str]) -> bool:
+    """Whether the predictions use some target word more often than the targets have it.
+
+    Most documents' do not, and then nothing can be rejected.
+    """
+    left = _supply(targets)
+    for one in found:
+        for token in one.tokens:
+            if token in left:
+                if not left[token]:
+                    return True
+                left[token] -= 1
+    return False
 
 
 def _reject_repetition(
@@ -138,12 +180,8 @@ def _reject_repetition(
     phrase used is given back. Phrases that score 0 come last and can take nothing from others.
     """
     order = [index for index in range(len(scores) - 1, -1, -1) if scores[index] > 0.0]
-    if not order:
-        return scores
     order.sort(key=scores.__getitem__, reverse=True)  # stable: the later phrase stays first
-    left: dict[str, int] = {}
-    for token in " ".join(targets).split(" "):
-        left[token] = left.get(token, 0) + 1
+    left = _supply(targets)
     accepted = [0.0] * len(scores)
     for index in order:
         used = [token for token in found[index].tokens if token in left]
@@ -155,6 +193,29 @@ def _reject_repetition(
             for token in used:
                 left[token] += 1
     return accepted
+
+
+def fine_grained(
+    found: Sequence[Likeness],
+    targets: Sequence[str],
+    without: str = "",
+    both_empty: float = BOTH_EMPTY_WHEN_EVALUATING,
+    predicted: int | None = None,
+) -> float:
+    """FG of one document (equation 7, algorithm 1) from its predictions' likenesses."""
+    predicted = len(found) if predicted is None else predicted
+    return _score(summed(found, targets), len(targets), predicted, without, both_empty)
+
+
+def _score(sums: Sums, targets: int, predicted: int, without: str, both_empty: float) -> float:
+    if not targets and not predicted:
+        return both_empty
+    if not targets or not predicted:
+        return 0.0
+    mean = sums[PLACES[without]] / predicted
+    if without == "quantity":
+        return mean
+    return (1.0 - (targets - predicted) ** 2 / max(targets, predicted) ** 2) * mean
 
 
 def reward(predictions: Sequence[str], targets: Sequence[str]) -> float:
@@ -174,11 +235,14 @@ def reward(predictions: Sequence[str], targets: Sequence[str]) -> float:
     )
 
 
-def _likenesses(chunk: Chunk, part: str) -> list[list[Likeness]]:
-    def compute(chunk: Chunk) -> list[list[Likeness]]:
-        return [likenesses(one.predictions, one.targets) for one in chunk.part(part)]
+def _summed(chunk: Chunk, part: str) -> list[Sums]:
+    def compute(chunk: Chunk) -> list[Sums]:
+        return [
+            summed(likenesses(one.predictions, one.targets), one.targets)
+            for one in chunk.part(part)
+        ]
 
-    return chunk.memo(("likenesses", part), compute)
+    return chunk.memo(("fg sums", part), compute)
 
 
 @dataclass(frozen=True)
@@ -187,11 +251,11 @@ class FGColumn(Column):
     without: str = ""
 
     def compute(self, chunk: Chunk) -> Array:
-        def score(part: Part, found: list[Likeness]) -> float:
-            return fine_grained(found, part.targets, self.without, predicted=len(part.predictions))
+        def score(part: Part, sums: Sums) -> float:
+            counts = len(part.targets), len(part.predictions)
+            return _score(sums, *counts, self.without, BOTH_EMPTY_WHEN_EVALUATING)
 
-        pairs = zip(chunk.part(self.part), _likenesses(chunk, self.part), strict=True)
-        return np.array([score(part, found) for part, found in pairs])
+        return np.array(list(map(score, chunk.part(self.part), _summed(chunk, self.part))))
 
 
 @dataclass(frozen=True)
@@ -202,8 +266,7 @@ class TokenSum(Column):
     what: str
 
     def compute(self, chunk: Chunk) -> Array:
-        found = _likenesses(chunk, self.part)
-        return np.array([sum(getattr(one.best, self.what) for one in row) for row in found])
+        return np.array([getattr(sums, self.what) for sums in _summed(chunk, self.part)])
 
 
 class FG(Measure):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,56 +67,58 @@ class NDCG(Column):
         return ratio(gained, perfect_dcg(most))
 
 
-def _gains(part: Part, relevant: list[list[int]]) -> list[tuple[int, float]]:
-    """(rank, gain) where the gain is not 0: each time a target is worth half of the time before."""
-    seen = [0] * len(part.targets)
+def _gains(relevant: list[list[int]]) -> list[tuple[int, float]]:
+    """(rank, gain) where there is any: each repeat of a target is worth half the one before."""
+    worth: dict[int, float] = {}
     found = []
     for rank, targets in enumerate(relevant):
         if targets:
-            found.append((rank, sum(0.5 ** seen[target] for target in targets)))
+            found.append((rank, sum([worth.get(target, 1.0) for target in targets])))
             for target in targets:
-                seen[target] += 1
+                worth[target] = worth.get(target, 1.0) / 2
     return found
 
 
-def _best_order(part: Part, relevant: list[list[int]]) -> list[list[int]]:
-    """The predictions that are relevant to anything, re-ordered greedily by gain.
+def _ideal_gains(relevant: list[list[int]]) -> list[tuple[int, float]]:
+    """The same for the predictions re-ordered greedily by gain; on ties the earlier comes first.
 
-    The others follow and gain nothing. On ties the earlier prediction comes first.
+    Those that are relevant to nothing follow and gain nothing.
     """
     left = [targets for targets in relevant if targets]
-    seen = [0] * len(part.targets)
-    ordered = []
+    if sum(map(len, left)) == len(set().union(*left)):  # no target is repeated: sorting does it
+        return list(enumerate(map(float, sorted(map(len, left), reverse=True))))
+    worth: dict[int, float] = {}
+    found: list[tuple[int, float]] = []
     while left:
-        gains = [sum(0.5 ** seen[target] for target in targets) for targets in left]
-        best = left.pop(gains.index(max(gains)))
-        ordered.append(best)
-        for target in best:
-            seen[target] += 1
-    return ordered
+        gains = [sum([worth.get(target, 1.0) for target in targets]) for targets in left]
+        most = max(gains)
+        found.append((len(found), most))
+        for target in left.pop(gains.index(most)):
+            worth[target] = worth.get(target, 1.0) / 2
+    return found
 
 
 def _substring_relevance(part: Part) -> list[list[int]]:
     """Per prediction the targets it is relevant to: those whose characters contain its own."""
+    targets = part.targets
+    together = "\n".join(targets)  # one look tells that a prediction is in none of them
     return [
-        [index for index, target in enumerate(part.targets) if phrase in target]
+        [index for index, target in enumerate(targets) if phrase in target]
+        if phrase in together
+        else []
         for phrase in part.predictions
     ]
 
 
-def _ranked(chunk: Chunk, part: str, gains: Callable[[Part], list[tuple[int, float]]]) -> Ranked:
-    return Ranked(
-        [
-            (index, rank, gain)
-            for index, document in enumerate(chunk.part(part))
-            if document.targets and document.predictions
-            for rank, gain in gains(document)
-        ]
-    )
-
-
-def _ideal_gains(part: Part) -> list[tuple[int, float]]:
-    return _gains(part, _best_order(part, _substring_relevance(part)))
+def _substring_gains(chunk: Chunk, part: str) -> tuple[Ranked, Ranked]:
+    """Gains as predicted and in the ideal order."""
+    got, ideal = [], []
+    for index, document in enumerate(chunk.part(part)):
+        if document.targets:
+            relevant = _substring_relevance(document)
+            got += [(index, rank, gain) for rank, gain in _gains(relevant)]
+            ideal += [(index, rank, gain) for rank, gain in _ideal_gains(relevant)]
+    return Ranked(got), Ranked(ideal)
 
 
 @dataclass(frozen=True)
@@ -128,12 +129,8 @@ class SubstringAlphaNDCG(Column):
     cutoff: Cutoff
 
     def compute(self, chunk: Chunk) -> Array:
-        got = chunk.memo(
-            ("alpha gains", self.part),
-            lambda chunk: _ranked(chunk, self.part, lambda p: _gains(p, _substring_relevance(p))),
-        )
-        ideal = chunk.memo(
-            ("alpha ideal", self.part), lambda chunk: _ranked(chunk, self.part, _ideal_gains)
+        got, ideal = chunk.memo(
+            ("substring gains", self.part), lambda chunk: _substring_gains(chunk, self.part)
         )
         limit = chunk[Limit(self.part, self.cutoff)]
         return ratio(_dcg(got, limit, len(chunk)), _dcg(ideal, limit, len(chunk)))
@@ -159,6 +156,16 @@ def _token_set_gains(part: Part) -> list[tuple[int, float]]:
     return found
 
 
+def _all_token_set_gains(chunk: Chunk, part: str) -> Ranked:
+    return Ranked(
+        [
+            (index, rank, gain)
+            for index, document in enumerate(chunk.part(part))
+            for rank, gain in _token_set_gains(document)
+        ]
+    )
+
+
 @dataclass(frozen=True)
 class TokenSetAlphaNDCG(Column):
     """AlphaNDCG of the yuan20 release: reads at most T predictions; T perfect ones are ideal."""
@@ -168,8 +175,7 @@ class TokenSetAlphaNDCG(Column):
 
     def compute(self, chunk: Chunk) -> Array:
         gains = chunk.memo(
-            ("token set gains", self.part),
-            lambda chunk: _ranked(chunk, self.part, _token_set_gains),
+            ("token set gains", self.part), lambda chunk: _all_token_set_gains(chunk, self.part)
         )
         targets = chunk[Targets(self.part)]
         limit = np.minimum(chunk[Limit(self.part, self.cutoff)], targets)

@@ -1,0 +1,1 @@
+"""Benchmarks: scripts that print ratios, never asserted as timed tests."""

@@ -58,6 +58,11 @@ def write_predictions(
     return _write_lines(predictions, encode, path)
 
 
+def prediction_line(prediction: Prediction, number: int) -> bytes:
+    """The line `number` of a file of keywright predictions, with its end."""
+    return _encoded(_prediction, prediction, number) + b"\n"
+
+
 def _write_lines(
     values: Iterable[Value], encode: Callable[[Value], bytes], path: str | Path
 ) -> int:

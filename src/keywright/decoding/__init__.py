@@ -27,8 +27,10 @@ class Decoder:
 
     def __init__(self, chosen: config.Part, vocabulary: Lexicon, paradigm: Paradigm):
         self._strategy, self.config = config.part(chosen, __name__, "decode")
+        self.settings = config.to_table(config.resolve_part(chosen, __name__, "decode"))
         self._vocabulary = vocabulary
         self._rules = Rules(self.config, paradigm)
+        self.beams: int = self.config.beams(paradigm)  # sequences followed for each of its rows
 
     @torch.inference_mode()
     def __call__(self, model: Generator, batch: Batch) -> list[Prediction]:

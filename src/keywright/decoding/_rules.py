@@ -45,6 +45,10 @@ class Options:
         """The longest sequence: a cut phrase is lost, so there is room for unusual ones."""
         return self.max_length or (60 if paradigm == "one2seq" else 10)
 
+    def beams(self, paradigm: Paradigm) -> int:
+        """How many sequences are followed at once for each row of the model."""
+        return 1
+
     def ranking(self, paradigm: Paradigm) -> Ranking:
         """How a prediction orders its phrases: see `_phrases`.
 

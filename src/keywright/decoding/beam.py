@@ -20,6 +20,7 @@ from torch import Tensor
 
 from keywright.config import Count, NonNegative
 from keywright.data.batch import Batch
+from keywright.data.targets import Paradigm
 from keywright.data.vocab import PAD
 from keywright.decoding._rows import Found, History, Hypothesis, most_attended
 from keywright.decoding._rules import Options, Rules
@@ -33,6 +34,9 @@ FEWEST_BUSY = 0.75
 class Config(Options):
     width: Count = 5
     length_normalisation: NonNegative = 1.0
+
+    def beams(self, paradigm: Paradigm) -> int:
+        return self.width
 
 
 def search(config: Config, model: Generator, batch: Batch, rules: Rules) -> Found:

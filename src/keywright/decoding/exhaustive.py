@@ -36,11 +36,13 @@ class Config(Options):
         # Appendix D: "a beam size of 50 and a maximum sequence length of 40".
         return self.max_length or (40 if paradigm == "one2seq" else super().length(paradigm))
 
+    def beams(self, paradigm: Paradigm) -> int:
+        return self.width or (200 if paradigm == "one2one" else 50)
+
     def ranking(self, paradigm: Paradigm) -> Ranking:
         return self.rank
 
 
 def search(config: Config, model: Generator, batch: Batch, rules: Rules) -> Found:
-    width = config.width or (200 if rules.paradigm == "one2one" else 50)
-    alpha = config.length_normalisation
+    width, alpha = config.beams(rules.paradigm), config.length_normalisation
     return search_beams(model, batch, rules, width, alpha, best=False)

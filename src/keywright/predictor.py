@@ -1,0 +1,165 @@
+"""Predictors: documents in, predictions out, whatever does the work.
+
+`load` finds one by name: the folder of a trained run, or an extractor such as `textrank`. Torch is
+imported only for the former.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from keywright import config, parts
+from keywright.errors import ConfigError, DataError, MissingExtraError, nearest
+from keywright.types import Document, Prediction
+
+EXTRACTORS = "keywright.extractors"
+# Batches of like length are cut from so many batches' worth of documents: more of them pad less,
+# but the first prediction comes later.
+BATCHES_PER_WINDOW = 16
+# Sequences that a model continues at once, by default. More of them are no faster on a CPU.
+ROWS = 256
+MOST_DOCUMENTS = 32
+
+T = TypeVar("T")
+
+
+class Predictor(Protocol):
+    """What predicts keyphrases."""
+
+    @property
+    def window(self) -> int | None:
+        """A prediction may depend on the other documents of its window of so many, counted from
+        the first (documents decoded together differ in the last bits); None: on all of them."""
+
+    def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
+        """One prediction for every document, in their order, streamed."""
+
+
+@dataclass(frozen=True)
+class Batched:
+    """A predictor that takes documents in batches of like length and restores their order."""
+
+    decode: Callable[[Sequence[Document]], list[Prediction]]
+    batch: int
+
+    @property
+    def window(self) -> int:
+        return self.batch * BATCHES_PER_WINDOW
+
+    def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
+        for window in _cut(documents, self.window):
+            order = sorted(range(len(window)), key=lambda i: len(window[i].text))
+            predicted: dict[int, Prediction] = {}
+            for indices in _cut(order, self.batch):
+                found = self.decode([window[i] for i in indices])
+                predicted.update(zip(indices, found, strict=True))
+            yield from (predicted[i] for i in range(len(window)))
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A predictor and, in `settings`, all that its predictions depend on but the documents."""
+
+    predictor: Predictor
+    settings: Mapping[str, Any]
+
+    @property
+    def window(self) -> int | None:
+        return self.predictor.window
+
+    def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
+        return self.predictor.predict(documents)
+
+
+def load(
+    model: str | Path,
+    *,
+    decode: str | None = None,
+    settings: Sequence[str] = (),
+    batch: int | None = None,
+) -> Loaded:
+    """The predictor that `model` names: the folder of a run, or an extractor.
+
+    `decode` is the strategy of a trained model, its own by default; `settings` are KEY=VALUE of
+    that strategy or of the extractor; `batch` is how many documents are decoded together.
+    """
+    if Path(model).exists():
+        return _load_run(Path(model), decode, settings, batch)
+    known = parts.names(EXTRACTORS)
+    if str(model) not in known:
+        raise DataError(
+            f"no run folder, and no extractor either{nearest(str(model), known)}", model
+        )
+    if decode is not None or batch is not None:
+        raise ConfigError(f"{model} extracts: it has no decoding strategy and no batch to set")
+    return _load_extractor(str(model), settings)
+
+
+def after(predictor: Predictor, documents: Iterable[Document], done: int) -> Iterator[Prediction]:
+    """The predictions after the first `done`, to the last bit as if all had been made at once."""
+    again = done if predictor.window is None else done % predictor.window
+    rest = islice(documents, done - again, None)
+    return islice(predictor.predict(rest), again, None)
+
+
+def _load_extractor(name: str, settings: Sequence[str]) -> Loaded:
+    table: dict[str, Any] = {}
+    for setting in settings:
+        config.override(table, setting)
+    module, chosen = config.part(config.Part(name, table), EXTRACTORS, name)
+    return Loaded(module.build(chosen), {"extractor": name, **config.to_table(chosen)})
+
+
+def _load_run(
+    folder: Path, decode: str | None, settings: Sequence[str], batch: int | None
+) -> Loaded:
+    try:
+        import torch
+
+        from keywright.data.batch import make_batch
+        from keywright.decoding import Decoder
+        from keywright.training import run as runs
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("keywright"):
+            raise
+        raise MissingExtraError("a trained model", error.name, "train") from None
+
+    run = runs.load(folder)
+    decoder = Decoder(
+        _strategy(run.config.decode, decode, settings), run.vocabulary, runs.paradigm(run.config)
+    )
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model: Any = run.model.to(device)
+    if batch is None:
+        rows = model.rows_per_document * decoder.beams
+        batch = min(MOST_DOCUMENTS, max(1, ROWS // rows))
+
+    def predict(documents: Sequence[Document]) -> list[Prediction]:
+        encoded = make_batch(documents, run.vocabulary, run.config.data.max_source)
+        return decoder(model, encoded.to(device))
+
+    weights = hashlib.sha256()
+    for name, tensor in run.model.state_dict().items():
+        weights.update(name.encode() + tensor.cpu().numpy().tobytes())
+    used = {"weights": weights.hexdigest(), "decode": decoder.settings, "batch": batch}
+    return Loaded(Batched(predict, batch), used)
+
+
+def _strategy(own: config.Part, name: str | None, settings: Sequence[str]) -> config.Part:
+    """The run's own strategy or the one asked for, with settings put over it."""
+    chosen = own if name in (None, own.name) else config.Part(str(name))
+    table = dict(chosen.settings)
+    for setting in settings:
+        config.override(table, setting.removeprefix("decode."))
+    return config.Part(chosen.name, table)
+
+
+def _cut(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    values = iter(values)
+    while piece := list(islice(values, size)):
+        yield piece

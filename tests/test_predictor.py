@@ -1,0 +1,135 @@
+"""Predictors: order, batches, resuming, and loading them by name."""
+
+from pathlib import Path
+
+import pytest
+
+from keywright.errors import ConfigError, DataError
+from keywright.predictor import BATCHES_PER_WINDOW, Batched, after, load
+from keywright.types import Document, Prediction, ScoredPhrase
+from tests.runs import untrained_run
+
+DOCUMENTS = [
+    Document(
+        id=str(i),
+        title="Deltas" if i >= 20 else "Rivers",
+        body="The river carries sand . " * (1 + i * 7 % 5),
+    )
+    for i in range(23)
+]
+
+
+class Recorder:
+    """Decodes a batch by naming it."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+
+    def __call__(self, documents):
+        self.batches.append([document.id for document in documents])
+        company = " ".join(self.batches[-1])
+        return [
+            Prediction(document_id=document.id, phrases=(ScoredPhrase(text=company),))
+            for document in documents
+        ]
+
+
+def test_predictions_come_in_the_order_of_documents():
+    recorder = Recorder()
+    predictions = list(Batched(recorder, batch=4).predict(iter(DOCUMENTS)))
+    assert [p.document_id for p in predictions] == [d.id for d in DOCUMENTS]
+    assert max(map(len, recorder.batches)) == 4
+
+
+def test_batches_hold_documents_of_like_length():
+    recorder = Recorder()
+    list(Batched(recorder, batch=4).predict(DOCUMENTS))
+    lengths = {document.id: len(document.text) for document in DOCUMENTS}
+    spreads = [max(map(lengths.get, b)) - min(map(lengths.get, b)) for b in recorder.batches]
+    whole = max(lengths.values()) - min(lengths.values())
+    assert sum(spreads) / len(spreads) < whole / 3
+
+
+def test_predictions_are_streamed():
+    taken = []
+
+    def endless():
+        for i in range(10**9):
+            taken.append(i)
+            yield DOCUMENTS[i % len(DOCUMENTS)]
+
+    predictor = Batched(Recorder(), batch=2)
+    next(predictor.predict(endless()))
+    assert len(taken) == 2 * BATCHES_PER_WINDOW
+
+
+@pytest.mark.parametrize("done", [0, 1, 15, 16, 17, 22, 23])
+def test_what_is_left_is_predicted_in_the_same_company(done):
+    predictor = Batched(Recorder(), batch=1)
+    whole = list(predictor.predict(DOCUMENTS))
+    assert list(after(predictor, iter(DOCUMENTS), done)) == whole[done:]
+
+
+def test_what_depends_on_all_documents_sees_them_again():
+    predictor = load("tfidf")
+    whole = list(predictor.predict(DOCUMENTS))
+    assert list(after(predictor, iter(DOCUMENTS), 20)) == whole[20:]
+    assert list(predictor.predict(DOCUMENTS[20:])) != whole[20:]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    return untrained_run(tmp_path_factory.mktemp("runs") / "run", DOCUMENTS)
+
+
+def test_a_run_predicts_with_its_own_strategy_unless_told_otherwise(run):
+    own, beam = load(run), load(run, decode="beam", settings=["width=3"])
+    assert own.settings["decode"]["name"] == "sample"
+    assert own.settings["decode"]["seed"] == 7
+    assert beam.settings["decode"]["width"] == 3
+    assert beam.settings["weights"] == own.settings["weights"]
+    assert load(run, settings=["decode.seed=8"]).settings["decode"]["seed"] == 8
+
+
+def test_a_loaded_run_gives_phrases_with_their_token_scores(run):
+    predictions = list(load(run, batch=4).predict(DOCUMENTS))
+    phrases = [phrase for prediction in predictions for phrase in prediction.phrases]
+    assert [p.document_id for p in predictions] == [d.id for d in DOCUMENTS]
+    assert phrases
+    for phrase in phrases:
+        assert phrase.words == len(phrase.token_log_probs) == len(phrase.text.split())
+        assert phrase.log_prob < 0
+
+
+def test_a_resumed_run_is_the_same_to_the_last_bit(run):
+    predictor = load(run, batch=1)
+    whole = list(predictor.predict(DOCUMENTS))
+    assert list(after(predictor, DOCUMENTS, 18)) == whole[18:]
+
+
+def test_fewer_documents_are_taken_at_once_the_more_beams_each_has(run):
+    batches = [load(run, decode=name).settings["batch"] for name in ("greedy", "beam")]
+    assert batches == [32, 32]
+    wide = load(run, decode="exhaustive", settings=["width=100"])
+    assert wide.settings["batch"] == 2
+    assert load(run, decode="exhaustive", batch=7).settings["batch"] == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"model": "textrnak"}, DataError, "no extractor either; did you mean 'textrank'"),
+        ({"model": "tfidf", "decode": "beam"}, ConfigError, "tfidf extracts"),
+        ({"model": "tfidf", "settings": ["longer=3"]}, ConfigError, "tfidf.longer: unknown"),
+        ({"model": "tfidf", "settings": ["longest"]}, ConfigError, "--set longest"),
+    ],
+)
+def test_what_cannot_be_loaded_says_why(arguments, error, message):
+    with pytest.raises(error) as raised:
+        load(**arguments)
+    assert message in str(raised.value)
+
+
+def test_a_folder_that_is_no_run_says_so(tmp_path):
+    with pytest.raises(DataError, match="is not a run folder"):
+        load(tmp_path)

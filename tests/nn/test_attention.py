@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from keywright.nn.attention import AdditiveAttention, attend
+from keywright.nn.copy import NEVER
+from keywright.nn.coverage import CoverageAttention, ReviewAttention
+
+MASK = torch.tensor([[True, True, True, True], [True, True, False, False]])
+COUNTS = torch.tensor([3, 1])
+
+
+def plain(attention: AdditiveAttention, queries: Tensor, memory: Tensor) -> Tensor:
+    """Eq. 9, every pair at once."""
+    features = attention.query(queries).unsqueeze(2) + attention.key(memory).unsqueeze(1)
+    energies: Tensor = attention.energy(features.tanh()).squeeze(3)
+    return energies.masked_fill(~MASK.unsqueeze(1), NEVER)
+
+
+def setup() -> tuple[AdditiveAttention, Tensor, Tensor]:
+    torch.manual_seed(0)
+    attention = AdditiveAttention(3, 5, 6).double()
+    queries = torch.randn(2, 3, 3, dtype=torch.double, requires_grad=True)
+    memory = torch.randn(2, 4, 5, dtype=torch.double, requires_grad=True)
+    return attention, queries, memory
+
+
+def test_energies_are_those_of_the_equation() -> None:
+    attention, queries, memory = setup()
+    got = attention(queries, attention.key(memory), MASK)
+    assert torch.allclose(got, plain(attention, queries, memory))
+    step = attention(queries[:, :1], attention.key(memory), MASK)
+    assert torch.allclose(step, got[:, :1])
+
+
+def test_padded_queries_are_not_computed() -> None:
+    attention, queries, memory = setup()
+    got = attention(queries, attention.key(memory), MASK, COUNTS)
+    expected = plain(attention, queries, memory)
+    assert torch.allclose(got[0], expected[0])
+    assert torch.allclose(got[1, :1], expected[1, :1])
+    assert (got[1, 1:] == NEVER).all()
+
+
+def test_gradients_are_those_of_the_equation() -> None:
+    attention, queries, memory = setup()
+    inputs = (queries, memory, *attention.parameters())
+    real = torch.arange(3) < COUNTS.unsqueeze(1)
+
+    def gradients(energies: Tensor) -> tuple[Tensor, ...]:
+        return torch.autograd.grad(attend(energies, memory)[real].square().sum(), inputs)
+
+    ours = gradients(attention(queries, attention.key(memory), MASK, COUNTS))
+    theirs = gradients(plain(attention, queries, memory))
+    for our, their in zip(ours, theirs, strict=True):
+        assert torch.allclose(our, their)
+
+
+def test_attention_averages_real_positions_only() -> None:
+    energies = torch.tensor([[[1.0, 1.0, NEVER, NEVER]]])
+    memory = torch.tensor([[[2.0], [4.0], [100.0], [100.0]]])
+    assert attend(energies, memory).item() == 3.0
+
+
+def test_coverage_sums_attention_over_steps_and_feeds_it_back() -> None:
+    torch.manual_seed(0)
+    attention = CoverageAttention(3, 5, 6)
+    queries, memory = torch.randn(2, 3, 3), torch.randn(2, 4, 5)
+    keys, nothing = attention.key(memory), torch.zeros(2, 4)
+    energies, coverage = attention.covering(queries, keys, MASK, nothing)
+    assert torch.allclose(coverage, energies.softmax(dim=-1).sum(dim=1))
+    assert torch.allclose(energies[:, :1], attention(queries[:, :1], keys, MASK))
+    # In two calls, as decoding steps do it, the same.
+    first, so_far = attention.covering(queries[:, :1], keys, MASK, nothing)
+    second, total = attention.covering(queries[:, 1:], keys, MASK, so_far)
+    assert torch.allclose(torch.cat([first, second], dim=1), energies)
+    assert torch.allclose(total, coverage)
+    # The same query looks elsewhere once it has looked.
+    same = queries[:, :1].expand(-1, 2, -1)
+    twice, _ = attention.covering(same, keys, MASK, nothing)
+    assert not torch.allclose(twice[:, 0], twice[:, 1])
+
+
+def test_reviewing_sees_nothing_of_the_future() -> None:
+    torch.manual_seed(0)
+    review = ReviewAttention(3, 3, 4)
+    states, queries = torch.randn(1, 5, 3), torch.randn(1, 3, 3)
+    energies = review.reviewing(queries, review.key(states))  # two states precede the three steps
+    assert (energies[0] == NEVER).tolist() == [
+        [False, False, False, True, True],
+        [False, False, False, False, True],
+        [False, False, False, False, False],
+    ]

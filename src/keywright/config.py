@@ -112,8 +112,7 @@ class Stage:
     """One stretch of training with its own objective, optimiser and schedule.
 
     A stage ends after `epochs` or `updates`, whichever comes first, or when `patience` validations
-    in a row brought nothing better. The next stage starts from its best weights. Label smoothing
-    needs the whole output distribution and is therefore a setting of the model.
+    in a row brought nothing better. The next stage starts from its best weights.
     """
 
     objective: Part = field(default_factory=lambda: Part("nll"))

@@ -70,13 +70,29 @@ def test_the_target_alone_equals_its_entry_in_the_distribution(gated: bool) -> N
         assert torch.allclose(got, whole.gather(1, words.unsqueeze(1)).squeeze(1))
 
 
-def test_gradients_are_right() -> None:
+@pytest.mark.parametrize("gated", [True, False])
+def test_label_smoothing_shares_with_all_produced_words(gated: bool) -> None:
+    features, output, gate, energies = parts()
+    words = torch.tensor([4, 8])
+    chosen = gate if gated else None
+    logits = output(features)
+    if gated:
+        produced = (gate.sigmoid().unsqueeze(1) * logits.softmax(dim=1)).log()
+    else:
+        produced = torch.cat([logits, energies], dim=1).log_softmax(dim=1)[:, :V]
+    plain = target_log_prob(features, output, chosen, energies, SOURCE, words)
+    got = target_log_prob(features, output, chosen, energies, SOURCE, words, 0.1)
+    assert torch.allclose(got, 0.9 * plain + 0.1 * produced.mean(dim=1))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_gradients_are_right(smoothing: float) -> None:
     features, output, gate, energies = parts()
     targets = torch.tensor([6, 2])
 
     def log_prob(f: Tensor, g: Tensor, e: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         layer = SimpleNamespace(weight=weight, bias=bias, out_features=V)
-        return target_log_prob(f, layer, g, e, SOURCE, targets)  # type: ignore[arg-type]
+        return target_log_prob(f, layer, g, e, SOURCE, targets, smoothing)  # type: ignore[arg-type]
 
     inputs = [x.requires_grad_() for x in (features, gate, energies)]
     assert torch.autograd.gradcheck(log_prob, (*inputs, output.weight, output.bias))

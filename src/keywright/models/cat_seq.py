@@ -69,8 +69,8 @@ class CatSeq(Recurrent):
         context = attend(energies, memory.states)  # eq. 10
         return Decoded(hidden, dropped, energies, context), State(hidden=hidden[:, -1])
 
-    def loss(self, batch: Batch) -> Loss:
-        _, _, log_prob = self.teach(batch)
+    def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
+        _, _, log_prob = self.teach(batch, smoothing)
         return likelihood_loss(log_prob)
 
     def target_log_probs(self, batch: Batch) -> Tensor:
@@ -79,7 +79,7 @@ class CatSeq(Recurrent):
         _, _, log_prob = self.teach(batch)
         return log_prob.new_zeros(mask.shape).masked_scatter(mask, log_prob)
 
-    def teach(self, batch: Batch) -> tuple[Memory, Decoded, Tensor]:
+    def teach(self, batch: Batch, smoothing: float = 0.0) -> tuple[Memory, Decoded, Tensor]:
         """Run over the targets; the log-probabilities [N] are those of real target tokens."""
         target, mask = batch.targets
         memory = self.encode(batch)
@@ -94,6 +94,7 @@ class CatSeq(Recurrent):
             decoded.energies[mask],
             memory.source[mask.nonzero()[:, 0]],
             target[mask],
+            smoothing,
         )
         return memory, decoded, log_prob
 

@@ -83,8 +83,8 @@ class CatSeqD(CatSeq):
             State(hidden=state_.hidden, meaning=meaning[:, -1]),
         )
 
-    def loss(self, batch: Batch) -> Loss:
-        memory, decoded, log_prob = self.teach(batch)
+    def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
+        memory, decoded, log_prob = self.teach(batch, smoothing)
         likelihood = likelihood_loss(log_prob)
         if not self.training:
             return likelihood

@@ -100,7 +100,7 @@ class CopyRNN(Recurrent):
         copying = copying.masked_fill(~memory.mask.unsqueeze(1), NEVER)
         return Decoded(hidden, features, copying, attention)
 
-    def loss(self, batch: Batch) -> Loss:
+    def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         target, mask = _longest_first(*batch.targets)  # [B, N, T]
         memory = self.encode(batch)
         first, state = self.start(memory)
@@ -119,7 +119,7 @@ class CopyRNN(Recurrent):
             hidden, tokens = decoded.hidden, target[:, :, t]
         features, copying, source, words = (torch.cat(column) for column in zip(*rows, strict=True))
         return likelihood_loss(
-            target_log_prob(features, self.vocabulary, None, copying, source, words)
+            target_log_prob(features, self.vocabulary, None, copying, source, words, smoothing)
         )
 
 

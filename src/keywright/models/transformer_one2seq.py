@@ -35,11 +35,12 @@ class Config:
 
 
 class TransformerOne2Seq(PointerTransformer):
-    def loss(self, batch: Batch) -> Loss:
+    def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """The negative log-likelihood of the sequence of all phrases."""
         assert batch.target is not None
         assert batch.target_mask is not None
-        nll = -self.log_likelihood(batch.target, batch.target_mask, self.encode(batch)).sum()
+        memory = self.encode(batch)
+        nll = -self.log_likelihood(batch.target, batch.target_mask, memory, smoothing).sum()
         return Loss(nll, batch.target_mask.sum(), {"nll": nll.detach()})
 
 

@@ -55,7 +55,7 @@ class One2Set(PointerTransformer):
 
     settings: SetLoss
 
-    def loss(self, batch: Batch) -> Loss:
+    def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """The negative log-likelihood of what the slots were assigned (eq. 5).
 
         A `<null>` counts as one token whatever its weight, as in the paper's release.
@@ -67,10 +67,11 @@ class One2Set(PointerTransformer):
         empty = (chosen < 0).flatten().nonzero().squeeze(1)
         document, phrase = taken // self.settings.slots, chosen.flatten()[taken]
         target, mask = target[document, phrase], mask[document, phrase]
-        phrases = -self._log_likelihood(taken, target, mask, memory).sum()
+        phrases = -self._log_likelihood(taken, target, mask, memory, smoothing).sum()
         null = torch.full_like(empty, NULL)[:, None]
         weights = self._null_weights(empty)
-        nulls = -(self._log_likelihood(empty, null, null == NULL, memory) * weights).sum()
+        said = self._log_likelihood(empty, null, null == NULL, memory, smoothing)
+        nulls = -(said * weights).sum()
         return Loss(
             phrases + nulls,
             mask.sum() + len(empty),
@@ -105,11 +106,13 @@ class One2Set(PointerTransformer):
                 scores += found * mask[:, None, :, t]
         return scores
 
-    def _log_likelihood(self, rows: Tensor, target: Tensor, mask: Tensor, memory: Source) -> Tensor:
+    def _log_likelihood(
+        self, rows: Tensor, target: Tensor, mask: Tensor, memory: Source, smoothing: float
+    ) -> Tensor:
         """Of the targets [R', T] of these rows [R']; no rows have no tokens."""
         if not len(rows):
             return torch.zeros(0, device=target.device)
-        return self.log_likelihood(target, mask, memory.select(rows))
+        return self.log_likelihood(target, mask, memory.select(rows), smoothing)
 
     def _null_weights(self, rows: Tensor) -> Tensor:
         half = self.settings.slots // 2

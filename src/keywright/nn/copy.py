@@ -37,13 +37,15 @@ def target_log_prob(
     energies: Tensor,
     source: Tensor,
     target: Tensor,
+    smoothing: float = 0.0,
 ) -> Tensor:
     """log p(target) [N], without the distribution around it.
 
     `features` [N, H] for `output`; `gate` [N] is the logit of producing against copying (None: one
     softmax runs over words and source positions together); `energies` [N, S] are unnormalised
     logs of the copy distribution, `NEVER` at pads; `source` [N, S] and `target` [N] are ids of the
-    output space.
+    output space. With label `smoothing`, the mean log p of producing each word of the vocabulary
+    takes that share of the result; what copying adds to words of the source is not counted there.
     """
     known = target < output.out_features
     logit, producing = target_logits(features, output, target.where(known, 0))
@@ -52,7 +54,12 @@ def target_log_prob(
         gate = producing - copying
     found = energies.masked_fill(source != target.unsqueeze(1), NEVER).logsumexp(dim=-1)
     produced = (F.logsigmoid(gate) + logit - producing).where(known, NEVER)
-    return torch.logaddexp(produced, F.logsigmoid(-gate) + found - copying)
+    log_prob = torch.logaddexp(produced, F.logsigmoid(-gate) + found - copying)
+    if not smoothing:
+        return log_prob
+    # The mean of all logits is the logit of the mean weights: no row of V numbers is needed.
+    mean = features @ output.weight.mean(dim=0) + output.bias.mean()
+    return torch.lerp(log_prob, F.logsigmoid(gate) + mean - producing, smoothing)
 
 
 def first_positions(source: Tensor) -> Tensor:

@@ -189,7 +189,9 @@ class PointerTransformer(nn.Module):
         copied = extension.gather(1, (tokens - self.size).clamp(min=0))
         return torch.where(tokens < self.size, known, copied)
 
-    def log_likelihood(self, target: Tensor, mask: Tensor, memory: Source) -> Tensor:
+    def log_likelihood(
+        self, target: Tensor, mask: Tensor, memory: Source, smoothing: float = 0.0
+    ) -> Tensor:
         """Teacher-forced log-probabilities of the real tokens of `target` [R, T], in order: [N]."""
         first = target.new_full((len(target), 1), BOS)
         states, energies, _ = self.run(torch.cat([first, target[:, :-1]], 1), Cache(), memory)
@@ -201,4 +203,5 @@ class PointerTransformer(nn.Module):
             energies[mask],
             memory.extended[memory.sharing.owner[rows]],
             target[mask],
+            smoothing,
         )

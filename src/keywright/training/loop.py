@@ -21,8 +21,9 @@ import torch
 from numpy.typing import NDArray
 
 from keywright import config as configs
-from keywright.config import Config, KPDrop, Stage
+from keywright.config import Config, Stage
 from keywright.data.batch import Augment, Batch, Batches
+from keywright.data.kpdrop import KPDrop
 from keywright.data.targets import Targets
 from keywright.data.vocab import Lexicon
 from keywright.errors import ConfigError, DataError, KeywrightError
@@ -104,8 +105,9 @@ class Trainer:
         self.model: Any = run.build_model(self.config, setup.vocabulary).to(processes.device)
         self.state = State()
         self.resumed = self._load()
-        if self.resumed is None and hasattr(self.model, "initialise"):
-            self.model.initialise()  # from pretrained weights; a checkpoint has its own
+        if self.resumed is None:
+            # From pretrained weights; a checkpoint has its own.
+            getattr(self.model, "initialise", lambda: None)()
         self.log: Log | None = None
         if processes.main:
             self.log = Log(
@@ -450,12 +452,8 @@ def _updates(stage: Stage, batches: int) -> int:
     return min(limit for limit in limits if limit is not None)
 
 
-def _augment(kpdrop: KPDrop) -> Augment | None:
-    if kpdrop.mode == "off":
-        return None
-    from keywright.data import kpdrop as x
-
-    return x.build(kpdrop)
+def _augment(chosen: configs.KPDrop) -> Augment | None:
+    return None if chosen.mode == "off" else KPDrop(chosen.mode, chosen.rate)
 
 
 def _prepare_torch(threads: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from keywright.config import Fraction
 from keywright.data.batch import Batch
 from keywright.data.vocab import Lexicon
 from keywright.nn.loss import Loss
@@ -13,12 +14,13 @@ from keywright.nn.loss import Loss
 
 @dataclass(frozen=True)
 class Config:
-    pass
+    label_smoothing: Fraction = 0.0  # in training only: validation asks what the model believes
 
 
 def build(config: Config, vocabulary: Lexicon) -> Callable[[Any, Batch], Loss]:
     def objective(model: Any, batch: Batch) -> Loss:
-        loss: Loss = model.loss(batch)
+        smoothing = config.label_smoothing if model.training else 0.0
+        loss: Loss = model.loss(batch, smoothing)
         return loss
 
     return objective

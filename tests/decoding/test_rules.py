@@ -48,6 +48,12 @@ def unique_starts(prefix, token):
     return bool(current) or token not in [phrase[0] for phrase in before if phrase]
 
 
+def unique_starts_in_a_row(prefix, token):
+    *before, current = phrases(prefix)
+    starts = [phrase[0] for phrase in before if phrase]
+    return bool(current) or token not in starts[-1:]
+
+
 def max_phrase(prefix, token):
     return len(phrases(prefix)[-1]) < 2 or token in DELIMITERS
 
@@ -65,6 +71,7 @@ def min_phrases(prefix, token):
 RULES = [
     ({"unique_tokens": True}, [unique_tokens]),
     ({"unique_starts": True}, [unique_starts]),
+    ({"unique_starts": True, "starts_window": 1}, [unique_starts_in_a_row]),
     ({"max_phrase": 2}, [max_phrase]),
     ({"max_phrases": 2}, [max_phrases]),
     ({"min_phrases": 2}, [min_phrases]),

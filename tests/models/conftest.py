@@ -45,6 +45,7 @@ TRANSFORMER = {"width": 32, "heads": 4, "inner": 64, "encoder_layers": 2, "dropo
 TINY["transformer_one2seq"] = {**TRANSFORMER, "decoder_layers": 2}
 TINY["pretrained_one2seq"] = {**TRANSFORMER, "positions": 64, "encoder_dropout": 0.0}
 TINY["transformer_one2set"] = {**TINY["transformer_one2seq"], "slots": 8}
+TINY["exhird"] = {"embedding": 16, "encoder": 16}
 TINY["pretrained_one2set"] = {**TINY["pretrained_one2seq"], "slots": 8}
 
 # Where the usual one is too high or too low.

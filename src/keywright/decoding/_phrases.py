@@ -85,7 +85,7 @@ def _chosen(source: _Source, found: Found, rules: Rules) -> list[Candidate]:
     candidates = _ORDERS[rules.ranking](candidates)
     if options.unique_phrases:
         candidates = _firsts(candidates, lambda candidate: candidate.stems)
-    if options.unique_starts:
+    if options.unique_starts and options.starts_window is None:
         candidates = _firsts(candidates, lambda candidate: candidate.start)
     return candidates[: options.max_phrases]
 

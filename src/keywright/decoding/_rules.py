@@ -31,6 +31,7 @@ class Options:
     min_phrases: Natural = 0  # of a document; only for One2Seq, whose end can be put off
     unique_tokens: bool = False  # no token twice in a phrase
     unique_starts: bool = False  # no two phrases of a document begin with the same token
+    starts_window: Count | None = None  # only so many phrases back; None: all
     unique_phrases: bool = False  # no two phrases of a document have the same stems
     # Phrases that contain <unk>: left out, or completed by the source word most attended to.
     unknown: Literal["drop", "replace", "keep"] = "drop"
@@ -40,6 +41,8 @@ class Options:
             raise ValueError(
                 f"max_phrases ({self.max_phrases}) is less than min_phrases ({self.min_phrases})"
             )
+        if self.starts_window is not None and not self.unique_starts:
+            raise ValueError("starts_window limits unique_starts, which is not set")
 
     def length(self, paradigm: Paradigm) -> int:
         """The longest sequence: a cut phrase is lost, so there is room for unusual ones."""
@@ -106,6 +109,9 @@ class Rules:
         if options.unique_starts:
             begins = ~delimiter
             begins[:, 1:] &= delimiter[:, :-1]
+            if options.starts_window is not None:
+                number = begins.cumsum(1)
+                begins &= number > number[:, -1:] - options.starts_window
             repeats |= begins & ~current.any(1, keepdim=True)
         # PAD, which is forbidden anyhow, stands for "none" so that one scatter serves all rows.
         masked.scatter_(1, tokens.where(repeats, torch.full_like(tokens, PAD)), -math.inf)

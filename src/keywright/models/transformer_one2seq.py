@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from keywright.config import Count, Fraction
 from keywright.data.batch import Batch
 from keywright.data.vocab import Lexicon
-from keywright.nn.loss import Loss
+from keywright.nn.loss import Loss, likelihood_loss
 from keywright.nn.pointer_transformer import PointerTransformer, WordEncoder
 from keywright.nn.transformer import Shape
 
@@ -37,11 +39,14 @@ class Config:
 class TransformerOne2Seq(PointerTransformer):
     def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """The negative log-likelihood of the sequence of all phrases."""
-        assert batch.target is not None
-        assert batch.target_mask is not None
-        memory = self.encode(batch)
-        nll = -self.log_likelihood(batch.target, batch.target_mask, memory, smoothing).sum()
-        return Loss(nll, batch.target_mask.sum(), {"nll": nll.detach()})
+        target, mask = batch.targets
+        return likelihood_loss(self.log_likelihood(target, mask, self.encode(batch), smoothing))
+
+    def target_log_probs(self, batch: Batch) -> Tensor:
+        """log p of every target token given those before it [B, T]; 0 at pads."""
+        target, mask = batch.targets
+        log_prob = self.log_likelihood(target, mask, self.encode(batch))
+        return log_prob.new_zeros(mask.shape).masked_scatter(mask, log_prob)
 
 
 def build(config: Config, vocabulary: Lexicon) -> TransformerOne2Seq:

@@ -141,17 +141,12 @@ def canonical(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     Phrases that begin alike fit a slot equally well; sorted, which one it gets does not depend on
     the order in which gold lists them.
     """
-    assert batch.target is not None
-    assert batch.target_mask is not None
-    assert batch.target_present is not None
-    orders = [sorted(range(len(rows)), key=rows.__getitem__) for rows in batch.target.tolist()]
-    order = torch.tensor(orders, dtype=torch.long, device=batch.target.device)
-    whole = order[:, :, None].expand_as(batch.target)
-    return (
-        batch.target.gather(1, whole),
-        batch.target_mask.gather(1, whole),
-        batch.target_present.gather(1, order),
-    )
+    target, mask = batch.targets
+    assert batch.target_present is not None  # as every batch with targets has it
+    orders = [sorted(range(len(rows)), key=rows.__getitem__) for rows in target.tolist()]
+    order = torch.tensor(orders, dtype=torch.long, device=target.device)
+    whole = order[:, :, None].expand_as(target)
+    return target.gather(1, whole), mask.gather(1, whole), batch.target_present.gather(1, order)
 
 
 @contextmanager

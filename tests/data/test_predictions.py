@@ -119,3 +119,18 @@ def test_the_released_predictions(model, phrases):
     assert len(predictions) == 500
     assert sum(len(p.phrases) for p in predictions) / 500 == pytest.approx(phrases, abs=0.005)
     assert all(phrase.token_log_probs for p in predictions for phrase in p.phrases)
+
+
+def test_plain_json_lists_are_predictions_and_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "lists.jsonl"
+    path.write_text('["graph coloring", "planar; graph"]\n[]\n')
+    assert [made.texts for made in read_predictions(path)] == [
+        ("graph coloring", "planar; graph"),
+        (),
+    ]
+    path.write_text('{"id": 7, "keyphrases": ["graph coloring"]}\n')
+    (made,) = read_predictions(path)
+    assert (made.document_id, made.texts) == ("7", ("graph coloring",))
+    path.write_text("[ 3 ] coloring;graph\n")  # brackets alone do not make it JSON
+    (made,) = read_predictions(path)
+    assert made.texts == ("[ 3 ] coloring", "graph")

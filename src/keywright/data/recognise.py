@@ -40,7 +40,8 @@ class Head(NamedTuple):
     def is_text(self) -> bool:
         """Plain lines, and not JSON (whole or broken)."""
         first = next((line for line in self.lines if line.strip()), "")
-        return bool(self.lines) and self.record is None and not looks_like_json(first)
+        json = looks_like_json(first) or is_json_list(first)
+        return bool(self.lines) and self.record is None and not json
 
 
 class Reader(Protocol):
@@ -54,6 +55,15 @@ class Reader(Protocol):
 
 def looks_like_json(line: str) -> bool:
     return _JSON_OBJECT.match(line) is not None
+
+
+def is_json_list(line: str) -> bool:
+    """A whole list of strings: `[ 3 ] graph` and `[1]` are the text they look like."""
+    try:
+        msgspec.json.decode(line, type=list[str])
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def look(path: str | Path) -> Head:

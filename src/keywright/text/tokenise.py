@@ -18,7 +18,8 @@ _SPECIAL = r"<(?:digit|unk|eos|peos|sep|bos|pad|null)>"
 # The release's rule, with letters of every script: these marks are words of their own, `#&+*`
 # belong to words (c++, r&d), and all else (hyphens, slashes, quotes, ...) only separates.
 _TOKEN = re.compile(rf"{_SPECIAL}|(?:[^\W_]|[#&+*])+|[_<>,().'%]")
-_SEPARATE_MARK = re.compile(r"(?:^|\s)[.,](?:\s|$)")
+_PLACEHOLDER = re.compile(r"\b(?:DIGIT|URL)\b")
+_SEPARATE_MARK = re.compile(r"(?<!\S)[.,](?!\S)")
 _GLUED_MARK = re.compile(r"\w[.,;:!?)\]](?:\s|$)|[(\[]\w")
 
 
@@ -52,13 +53,13 @@ def _normal(token: str) -> str:
 def looks_tokenised(text: str) -> bool:
     """Whether a text is already lower-case words between blanks, as prepared test sets are.
 
-    (`DIGIT` is how the StackExchange corpus writes `<digit>`.) Abbreviations such as "i.e." keep
-    their dots there, so one mark that stands alone says more than one that does not.
+    (`DIGIT` and `URL` are how the StackExchange corpus writes what it left out.) Abbreviations such
+    as "i.e." keep their dots there, so marks that stand alone are weighed against glued ones.
     """
-    text = text.replace("DIGIT", "")
+    text = _PLACEHOLDER.sub("", text)
     if text != text.lower():
         return False
-    return _SEPARATE_MARK.search(text) is not None or _GLUED_MARK.search(text) is None
+    return len(_SEPARATE_MARK.findall(text)) >= len(_GLUED_MARK.findall(text))
 
 
 def words(text: str, tokenised: bool) -> list[str]:

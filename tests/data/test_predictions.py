@@ -106,7 +106,7 @@ def test_documents_are_not_taken_for_predictions(tmp_path):
 
 
 def test_the_formats_there_are():
-    assert formats() == ["chan", "keywright", "kpeval", "opennmt"]
+    assert formats() == ["chan", "keywright", "kpeval", "lists", "opennmt"]
 
 
 @needs_data

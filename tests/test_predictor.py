@@ -115,11 +115,21 @@ def test_fewer_documents_are_taken_at_once_the_more_beams_each_has(run):
     assert load(run, decode="exhaustive", batch=7).settings["batch"] == 7
 
 
+def test_documents_are_read_further_than_in_training_unless_told_otherwise(run):
+    assert load(run).settings["max_source"] == 512  # trained with 40
+    short = [Document(title="", body="river " * 5), Document(title="", body="river " * 5 + "sea")]
+    few = {"decode": "exhaustive", "settings": ["width=5", "max_length=3"]}
+    first, second = load(run, max_source=5, **few).predict(short)
+    assert first.phrases == second.phrases != ()
+    first, second = load(run, **few).predict(short)
+    assert first.phrases != second.phrases
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({"model": "textrnak"}, DataError, "no extractor either; did you mean 'textrank'"),
-        ({"model": "tfidf", "decode": "beam"}, ConfigError, "tfidf extracts"),
+        ({"model": "tfidf", "decode": "beam"}, ConfigError, "tfidf is an extractor"),
         ({"model": "tfidf", "settings": ["longer=3"]}, ConfigError, "tfidf.longer: unknown"),
         ({"model": "tfidf", "settings": ["longest"]}, ConfigError, "--set longest"),
     ],

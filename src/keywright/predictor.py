@@ -24,6 +24,9 @@ BATCHES_PER_WINDOW = 16
 # Sequences that a model continues at once, by default. More of them are no faster on a CPU.
 ROWS = 256
 MOST_DOCUMENTS = 32
+# Tokens of a document that are read. Training cuts documents shorter to save time; abstracts are
+# seldom longer, and BERT-like encoders have no more positions.
+SOURCE = 512
 
 T = TypeVar("T")
 
@@ -82,21 +85,23 @@ def load(
     decode: str | None = None,
     settings: Sequence[str] = (),
     batch: int | None = None,
+    max_source: int | None = None,
 ) -> Loaded:
     """The predictor that `model` names: the folder of a run, or an extractor.
 
     `decode` is the strategy of a trained model, its own by default; `settings` are KEY=VALUE of
-    that strategy or of the extractor; `batch` is how many documents are decoded together.
+    that strategy or of the extractor; `batch` is how many documents are decoded together, and
+    `max_source` how many tokens of each are read.
     """
     if Path(model).exists():
-        return _load_run(Path(model), decode, settings, batch)
+        return _load_run(Path(model), decode, settings, batch, max_source)
     known = parts.names(EXTRACTORS)
     if str(model) not in known:
         raise DataError(
             f"no run folder, and no extractor either{nearest(str(model), known)}", model
         )
-    if decode is not None or batch is not None:
-        raise ConfigError(f"{model} extracts: it has no decoding strategy and no batch to set")
+    if (decode, batch, max_source) != (None, None, None):
+        raise ConfigError(f"{model} is an extractor: it has no strategy, batch or length to set")
     return _load_extractor(str(model), settings)
 
 
@@ -116,7 +121,11 @@ def _load_extractor(name: str, settings: Sequence[str]) -> Loaded:
 
 
 def _load_run(
-    folder: Path, decode: str | None, settings: Sequence[str], batch: int | None
+    folder: Path,
+    decode: str | None,
+    settings: Sequence[str],
+    batch: int | None,
+    max_source: int | None,
 ) -> Loaded:
     try:
         import torch
@@ -130,24 +139,39 @@ def _load_run(
         raise MissingExtraError("a trained model", error.name, "train") from None
 
     run = runs.load(folder)
-    decoder = Decoder(
-        _strategy(run.config.decode, decode, settings), run.vocabulary, runs.paradigm(run.config)
-    )
+    strategy = _strategy(run.config.decode, decode, settings)
+    decoder = Decoder(strategy, run.vocabulary, runs.paradigm(run.config))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model: Any = run.model.to(device)
-    if batch is None:
-        rows = model.rows_per_document * decoder.beams
-        batch = min(MOST_DOCUMENTS, max(1, ROWS // rows))
+    batch = batch or _batch(model.rows_per_document * decoder.beams)
+    max_source = max_source or _source(run.config)
 
     def predict(documents: Sequence[Document]) -> list[Prediction]:
-        encoded = make_batch(documents, run.vocabulary, run.config.data.max_source)
-        return decoder(model, encoded.to(device))
+        return decoder(model, make_batch(documents, run.vocabulary, max_source).to(device))
 
-    weights = hashlib.sha256()
-    for name, tensor in run.model.state_dict().items():
-        weights.update(name.encode() + tensor.cpu().numpy().tobytes())
-    used = {"weights": weights.hexdigest(), "decode": decoder.settings, "batch": batch}
+    used = {
+        "weights": _digest(run.model),
+        "decode": decoder.settings,
+        "batch": batch,
+        "max_source": max_source,
+    }
     return Loaded(Batched(predict, batch), used)
+
+
+def _batch(rows_per_document: int) -> int:
+    return min(MOST_DOCUMENTS, max(1, ROWS // rows_per_document))
+
+
+def _source(run: config.Config) -> int:
+    positions: int = run.model.settings.get("positions", SOURCE)
+    return max(run.data.max_source, min(SOURCE, positions))
+
+
+def _digest(model: Any) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in model.state_dict().items():
+        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _strategy(own: config.Part, name: str | None, settings: Sequence[str]) -> config.Part:

@@ -34,6 +34,9 @@ def predict(
         help="A setting of the strategy or of the extractor: --set width=50. May be repeated.",
     ),
     batch: int | None = typer.Option(None, min=1, help="Documents decoded together."),
+    max_source: int | None = typer.Option(
+        None, min=1, help="Tokens of a document that are read; 512, or more if trained so."
+    ),
     document_format: str | None = typer.Option(
         None, "--format", help="The format of the documents, if it is not to be recognised."
     ),
@@ -51,7 +54,9 @@ def predict(
     if output != STANDARD_OUTPUT and resume and not force and Path(output).exists():
         typer.echo(f"{output}: is complete", err=True)
         return
-    loaded = predictor.load(model, decode=decode, settings=settings, batch=batch)
+    loaded = predictor.load(
+        model, decode=decode, settings=settings, batch=batch, max_source=max_source
+    )
     if output == STANDARD_OUTPUT:
         if resume or force:
             raise ConfigError("--resume and --force are for files, not for the standard output")

@@ -294,6 +294,24 @@ def test_a_run_folder_that_exists_is_not_touched(make: Make, tmp_path: Path) -> 
         train(make(), other)
 
 
+def test_two_processes_do_not_train_in_the_same_folder(make: Make, tmp_path: Path) -> None:
+    train(make(), tmp_path / "r", watch=stop_at(2))
+    with (
+        run.locked(tmp_path / "r"),
+        pytest.raises(KeywrightError, match="another process is training here"),
+    ):
+        train(make(), tmp_path / "r", resume=True)
+    assert train(make(), tmp_path / "r", resume=True).reason == "finished"
+
+
+def test_what_a_killed_process_left_half_written_is_removed(make: Make, tmp_path: Path) -> None:
+    train(make(), tmp_path / "r", watch=stop_at(2))
+    half = tmp_path / "r" / ".last.safetensors.1234.part"
+    half.write_bytes(b"half")
+    train(make(), tmp_path / "r", resume=True)
+    assert not half.exists()
+
+
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
@@ -312,6 +330,7 @@ def test_a_setting_that_does_not_exist_is_named(
 ) -> None:
     with pytest.raises(ConfigError, match=expected):
         train(make(override), tmp_path / "r")
+    assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.parametrize("part", ["train", "valid"])
@@ -325,6 +344,7 @@ def test_documents_without_keyphrases_cannot_be_learnt_from(make: Make, tmp_path
     (tmp_path / "train.jsonl").write_text('{"title": "a", "abstract": "b", "keywords": []}\n')
     with pytest.raises(DataError, match=r"data\.train: none of its documents has a keyphrase"):
         train(make(), tmp_path / "r")
+    assert not (tmp_path / "r").exists()
 
 
 def test_a_run_is_resumed_under_its_own_settings(make: Make, tmp_path: Path) -> None:

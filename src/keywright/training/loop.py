@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from keywright.errors import ConfigError, DataError, KeywrightError
 from keywright.nn.loss import Loss
 from keywright.training import checkpoint, corpus, optimiser, run, schedule, validate
 from keywright.training.checkpoint import Checkpoint
+from keywright.training.corpus import Corpus
 from keywright.training.interrupt import Interruption
 from keywright.training.log import Log
 from keywright.training.prefetch import ahead
@@ -85,8 +86,9 @@ def train(
     """
     interruption = Interruption(config.train.minutes)
     processes = Processes()
+    _prepare_torch(config.train.threads)
     setup = _set_up(config, folder, resume, processes)
-    with interruption:
+    with interruption, run.locked(folder) if processes.main else nullcontext():
         return Trainer(setup, processes, interruption, watch).run()
 
 
@@ -99,7 +101,6 @@ class Trainer:
         self.processes = processes
         self.interruption = interruption
         self.watch: Watch = watch if processes.main else lambda status: None
-        _prepare_torch(self.config.train.threads)
         self.autocast = _autocast(self.config.train.precision, processes.device)
         seed_everything(self.config.train.seed)
         self.model: Any = run.build_model(self.config, setup.vocabulary).to(processes.device)
@@ -150,11 +151,11 @@ class Trainer:
         module, settings = configs.part(
             stage.objective, "keywright.training.objectives", f"{path}.objective"
         )
-        batches = self._batches(self.setup.training, stage, "data.train", augmented=True)
+        batches = self._batches(self.setup.training, stage, augmented=True)
         work = Work(
             stage=stage,
             batches=batches,
-            valid=self._batches(self.setup.valid, stage, "data.valid", augmented=False)
+            valid=self._batches(self.setup.valid, stage, augmented=False)
             if self.setup.valid
             else None,
             objective=module.build(settings, self.setup.vocabulary),
@@ -202,10 +203,8 @@ class Trainer:
         self.state.next_stage()
         self._save(None)
 
-    def _batches(
-        self, documents: list[Document], stage: Stage, name: str, augmented: bool
-    ) -> Batches:
-        batches = Batches(
+    def _batches(self, documents: list[Document], stage: Stage, augmented: bool) -> Batches:
+        return Batches(
             documents,
             self.setup.vocabulary,
             self.setup.targets,
@@ -215,9 +214,6 @@ class Trainer:
             seed=derive(self.config.train.seed, self.state.stage),
             augment=_augment(self.config.data.kpdrop) if augmented else None,
         )
-        if not len(batches):
-            raise DataError(f"{name}: none of its documents has a keyphrase")
-        return batches
 
     def _pieces(self, work: Work) -> Iterator[list[Batch | None]]:
         """For each update that is left of the epoch, this process's pieces of its batch."""
@@ -328,7 +324,7 @@ class Trainer:
         return Status(
             stage=self.state.stage,
             stages=len(self.config.train.stage),
-            epoch=self.state.epoch,
+            epoch=max(0, self.state.update - 1) // len(work.batches),
             update=self.state.update,
             updates=work.updates,
             loss=loss,
@@ -420,15 +416,6 @@ def _set_up(config: Config, folder: Path, resume: bool, processes: Processes) ->
         run.require_same(config, run.read(folder)[0], folder)
     elif processes.main:
         run.require_free(folder)
-    valid = corpus.read(config.data.valid, config.data.valid_documents)
-    training = corpus.read(config.data.train, config.data.train_documents)
-    if not begun and processes.main:
-        vocabulary = run.build_vocabulary(config, training.documents)
-        run.create(folder, config, vocabulary, training.digest, valid.digest)
-    processes.wait()
-    _, vocabulary, manifest = run.read(folder)
-    run.require_same_data(training.digest, manifest.train, "data.train")
-    run.require_same_data(valid.digest, manifest.valid, "data.valid")
     targets = Targets(
         paradigm=paradigm,
         order=config.data.order,
@@ -436,6 +423,16 @@ def _set_up(config: Config, folder: Path, resume: bool, processes: Processes) ->
         max_phrase=config.data.max_phrase,
         mark_absent=config.data.mark_absent,
     )
+    valid = _read("data.valid", config.data.valid, config.data.valid_documents, targets)
+    training = _read("data.train", config.data.train, config.data.train_documents, targets)
+    if not begun and processes.main:
+        vocabulary = run.build_vocabulary(config, training.documents)
+        _rehearse(config, vocabulary)
+        run.create(folder, config, vocabulary, training.digest, valid.digest)
+    processes.wait()
+    _, vocabulary, manifest = run.read(folder)
+    run.require_same_data(training.digest, manifest.train, "data.train")
+    run.require_same_data(valid.digest, manifest.valid, "data.valid")
     return Setup(
         config=config,
         folder=folder,
@@ -445,6 +442,20 @@ def _set_up(config: Config, folder: Path, resume: bool, processes: Processes) ->
         training=training.documents,
         valid=valid.documents,
     )
+
+
+def _read(name: str, paths: Sequence[str], most: int | None, targets: Targets) -> Corpus:
+    found = corpus.read(paths, most)
+    if paths and not any(map(targets.any, found.documents)):
+        raise DataError(f"{name}: none of its documents has a keyphrase that could be learnt")
+    return found
+
+
+def _rehearse(config: Config, vocabulary: Lexicon) -> None:
+    """Whatever a stage will not be able to do is said before there is a run folder."""
+    model = run.build_model(config, vocabulary)
+    for number, stage in enumerate(config.train.stage):
+        optimiser.build(model, stage, f"train.stage[{number}]")
 
 
 def _updates(stage: Stage, batches: int) -> int:

@@ -18,7 +18,9 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -115,20 +117,38 @@ def create(
     folder: Path, config: Config, vocabulary: Lexicon, train: Digest, valid: Digest
 ) -> Manifest:
     """A new run folder, which appears when it is complete."""
-    require_free(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
     draft = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    draft.mkdir()
     try:
+        draft.mkdir(parents=True)
         _write(draft / CONFIG, configs.to_toml(config).encode())
         vocabulary.save(draft / VOCABULARY)
         manifest = _describe(config.train.seed, sha256(draft / VOCABULARY), train, valid)
         _write(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
-        draft.rename(folder)
-    except BaseException:
-        shutil.rmtree(draft)
-        raise
+        draft.rename(folder)  # fails unless nothing, or an empty folder, is there
+    except OSError as error:
+        raise DataError(f"cannot be made: {error.strerror}", folder) from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
     return manifest
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let no other process train here meanwhile; what a killed one left half written is removed.
+
+    The system itself opens the lock of a process that ends, however it ends. (Windows has none.)
+    """
+    with (folder / MANIFEST).open("rb") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunExistsError(f"{folder}: another process is training here") from None
+        for unfinished in folder.glob(".*.part"):
+            unfinished.unlink()
+        yield
 
 
 def require_free(folder: Path) -> None:

@@ -1,0 +1,369 @@
+"""Is the difference between two systems more than chance? Paired tests on any metric.
+
+Both tests work on the rows of per-document sums that `keywright evaluate` scores, so they speak of
+the very same numbers, macro and micro alike.
+
+* Paired bootstrap: draw as many documents as there are, with replacement, m times. With d the
+  difference on the corpus and d* that on a resample, p = (b + 1) / (m + 1), where b counts the
+  resamples with |d* - d| >= |d|: resampled differences, shifted to a true difference of zero.
+* Paired permutation (approximate randomisation): swap the two systems' outputs on every document
+  with probability 1/2, m times; b counts the permutations with |d*| >= |d|, p as before. When
+  there are no more than m + 1 ways to swap, all of them are taken once and p is exact.
+
+Both are two-sided (Yeh 2000, Dror et al. 2018).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright import protocols
+from keywright.analysis.classical import Classical, classical_test
+from keywright.analysis.resampling import bootstrap_sums, swapped_sums
+from keywright.analysis.systems import Source, Watch, unwatched
+from keywright.errors import KeywrightError, UnknownNameError
+from keywright.evaluate import Match, Pair, Plan, has_gold, matched_rows, pair, resolve
+from keywright.metrics._base import Array, Metric, measures, population
+from keywright.protocols._base import Protocol
+from keywright.types import Document
+
+Test = Literal["bootstrap", "permutation", "classical"]
+Family = Literal["all", "metric", "pair"]
+Rows = Mapping[str, Array]
+"""Per system the [documents, columns] of a plan."""
+
+METRICS = tuple(f"{part}.F1@{cut}" for part in ("present", "absent") for cut in ("5", "M", "O"))
+"""The same measures for present and absent phrases, as 004's recommendations ask."""
+LOWER_IS_BETTER = ("MAE", "Dup")
+NEITHER_IS_BETTER = ("Unique", "Predicted", "Gold")
+# Sums in another order differ in their last bits; a tie must not be lost to that.
+TIE = 1e-10
+
+
+@dataclass(frozen=True)
+class Design:
+    """How systems are compared.
+
+    Every system with `baseline`, or all pairs; p-values corrected by Holm's method within a
+    `family`: all tests together, those of the same metric, or those of the same pair of systems.
+    """
+
+    tests: tuple[Test, ...] = ("bootstrap", "permutation")
+    resamples: int = 10_000
+    baseline: str | None = None
+    correction: Literal["holm", "none"] = "holm"
+    family: Family = "all"
+    share: float = 0.95
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two systems on one metric: a minus b, with a bootstrap interval.
+
+    `effect` is the difference in standard deviations of a document's contribution to it: the
+    bootstrap's standard error times the root of the number of documents (Cohen's d for a metric
+    that is a mean over documents); None where the documents do not vary. `higher`, `equal` and
+    `lower` count the documents on which a scores higher than b, the same, or lower.
+    """
+
+    metric: str
+    a: str
+    b: str
+    score_a: float
+    score_b: float
+    difference: float
+    interval: tuple[float, float]
+    effect: float | None
+    effect_interval: tuple[float, float] | None
+    higher: int
+    equal: int
+    lower: int
+    p: dict[str, float]
+    corrected: dict[str, float] = field(default_factory=dict)
+    exact: bool = False
+    """Whether the permutation test took every way to swap once."""
+    classical: Classical | None = None
+
+    @property
+    def better(self) -> str | None:
+        """The better system; None if they are equal, or the metric has no better and worse."""
+        measure = Metric.parse(self.metric).measure
+        if self.difference == 0 or measure in NEITHER_IS_BETTER:
+            return None
+        return self.a if (self.difference > 0) != (measure in LOWER_IS_BETTER) else self.b
+
+    @property
+    def worst_p(self) -> float:
+        """The largest p-value of the tests made, corrected where they were."""
+        return max((self.corrected or self.p).values())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several systems, their scores, and every difference that was asked for."""
+
+    protocol: str
+    signature: str
+    documents: int
+    scores: dict[str, dict[str, float]]
+    """Per system and metric, as `keywright evaluate` gives them."""
+    differences: tuple[Difference, ...]
+    design: Design
+
+    def between(self, a: str, b: str, metric: str) -> Difference:
+        """One difference; ask for it in the order in which it was made."""
+        for found in self.differences:
+            if (found.a, found.b, found.metric) == (a, b, metric):
+                return found
+        raise KeyError((a, b, metric))
+
+
+def compare(
+    documents: str | Path | Iterable[Document],
+    systems: Mapping[str, Source],
+    *,
+    metrics: Iterable[str] = METRICS,
+    protocol: str | Protocol = protocols.DEFAULT,
+    design: Design | None = None,
+    match: Match = "auto",
+    watch: Watch = unwatched,
+) -> Comparison:
+    """Score the systems on the same documents and test their differences."""
+    design = design or Design()
+    judge = protocols.load(protocol) if isinstance(protocol, str) else protocol
+    plan = Plan(judge, resolve(metrics, judge))
+    _check_systems(list(systems), design)
+    if not isinstance(documents, str | Path):
+        documents = tuple(documents)
+    rows = {
+        name: _system_rows(plan, watch(pair(documents, source, match), f"Matching {name}"))
+        for name, source in systems.items()
+    }
+    return compare_rows(plan, rows, design)
+
+
+def compare_rows(plan: Plan, rows: Rows, design: Design) -> Comparison:
+    """The same for systems whose documents have been matched before."""
+    names = list(rows)
+    _check_systems(names, design)
+    documents = len(rows[names[0]])
+    if documents < 2:
+        raise KeywrightError(
+            "comparing systems needs at least 2 documents, there is 1: no test can tell from one "
+            "document what is chance"
+        )
+    scores = {name: _values(plan.scores(rows[name].sum(axis=0))) for name in names}
+    resampled = _resampled_scores(plan, rows, design)
+    differences = [
+        difference
+        for a, b in pairs(names, design.baseline)
+        for difference in _differences(plan, rows, scores, resampled, (a, b), design)
+    ]
+    return Comparison(
+        protocol=str(plan.protocol),
+        signature=plan.protocol.signature(),
+        documents=documents,
+        scores=scores,
+        differences=tuple(_corrected(differences, design)),
+        design=design,
+    )
+
+
+def pairs(names: Sequence[str], baseline: str | None = None) -> list[tuple[str, str]]:
+    """All pairs of systems, or every other system with the baseline."""
+    if baseline is None:
+        return list(combinations(names, 2))
+    return [(name, baseline) for name in names if name != baseline]
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's step-down adjusted p-values: the k-th smallest of n is multiplied by n - k + 1, and
+    none may be smaller than one before it."""
+    adjusted = [0.0] * len(p)
+    running = 0.0
+    for place, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        running = max(running, min(1.0, (len(p) - place) * p[index]))
+        adjusted[index] = running
+    return adjusted
+
+
+def bootstrap_p(difference: float, resampled: Array) -> float:
+    """(b + 1) / (m + 1), b the resamples whose shifted difference is as large as the observed."""
+    beyond = np.abs(resampled - difference) >= abs(difference) - TIE
+    return float((beyond.sum() + 1) / (len(resampled) + 1))
+
+
+def permutation_p(difference: float, permuted: Array, exact: bool) -> float:
+    """The same for permutations; all ways to swap include the one observed, so nothing is added."""
+    beyond = int((np.abs(permuted) >= abs(difference) - TIE).sum())
+    return beyond / len(permuted) if exact else (beyond + 1) / (len(permuted) + 1)
+
+
+def _check_systems(names: Sequence[str], design: Design) -> None:
+    if len(names) < 2:
+        raise KeywrightError(f"comparing needs at least 2 systems, there is {len(names)}")
+    if design.baseline is not None and design.baseline not in names:
+        raise UnknownNameError("baseline", design.baseline, names)
+    if design.resamples < 1:
+        raise KeywrightError(f"the number of resamples must be positive, not {design.resamples}")
+
+
+def _system_rows(plan: Plan, pairs: Iterable[Pair]) -> Array:
+    chunks = []
+    any_gold = False
+    for batch, rows in matched_rows(plan, pairs):
+        any_gold = any_gold or any(map(has_gold, batch))
+        chunks.append(rows)
+    if not any_gold:
+        raise KeywrightError(
+            "none of the documents has a gold keyphrase, so there is nothing to score against; "
+            "check the file of gold keyphrases"
+        )
+    return np.concatenate(chunks)
+
+
+def _values(scores: Mapping[str, Array]) -> dict[str, float]:
+    return {name: float(value) for name, value in scores.items()}
+
+
+def _resampled_scores(plan: Plan, rows: Rows, design: Design) -> dict[str, dict[str, Array]]:
+    """Per system and metric [resamples]; the systems share the resamples, so they stay paired."""
+    stacked = np.concatenate(list(rows.values()), axis=1)
+    sums = bootstrap_sums(stacked, design.resamples, design.seed)
+    parts = np.split(sums, len(rows), axis=1)
+    return {name: plan.scores(part) for name, part in zip(rows, parts, strict=True)}
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """All that is known about two systems on one metric."""
+
+    metric: Metric
+    score_a: float
+    score_b: float
+    resampled: Array  # differences, [resamples]
+    permuted: Array | None  # differences, [permutations]
+    exact: bool
+    documents_a: Array  # scores of the documents that count, [documents]
+    documents_b: Array
+
+    @property
+    def difference(self) -> float:
+        return self.score_a - self.score_b
+
+
+def _differences(
+    plan: Plan,
+    rows: Rows,
+    scores: Mapping[str, Mapping[str, float]],
+    resampled: Mapping[str, Mapping[str, Array]],
+    systems: tuple[str, str],
+    design: Design,
+) -> Iterator[Difference]:
+    a, b = systems
+    permuted: dict[str, Array] = {}
+    exact = False
+    if "permutation" in design.tests:
+        swapped = swapped_sums(rows[a], rows[b], design.resamples, design.seed)
+        exact = swapped.exact
+        scores_a, scores_b = plan.scores(swapped.a), plan.scores(swapped.b)
+        permuted = {name: scores_a[name] - scores_b[name] for name in scores_a}
+    documents_a, documents_b = plan.scores(rows[a]), plan.scores(rows[b])
+    for metric in plan.metrics:
+        name = str(metric)
+        counted = _counted(plan, metric, rows[a])
+        evidence = _Evidence(
+            metric,
+            scores[a][name],
+            scores[b][name],
+            resampled[a][name] - resampled[b][name],
+            permuted.get(name),
+            exact,
+            documents_a[name][counted],
+            documents_b[name][counted],
+        )
+        yield _judged(evidence, a, b, len(rows[a]), design)
+
+
+def _judged(evidence: _Evidence, a: str, b: str, documents: int, design: Design) -> Difference:
+    difference = evidence.difference
+    low, high = _interval(evidence.resampled, design.share)
+    scale = float(np.std(evidence.resampled)) * math.sqrt(documents)
+    p: dict[str, float] = {}
+    textbook = None
+    if "bootstrap" in design.tests:
+        p["bootstrap"] = bootstrap_p(difference, evidence.resampled)
+    if evidence.permuted is not None:
+        p["permutation"] = permutation_p(difference, evidence.permuted, evidence.exact)
+    if "classical" in design.tests:
+        textbook = classical_test(evidence.documents_a, evidence.documents_b)
+        p["classical"] = textbook.p
+    return Difference(
+        metric=str(evidence.metric),
+        a=a,
+        b=b,
+        score_a=evidence.score_a,
+        score_b=evidence.score_b,
+        difference=difference,
+        interval=(low, high),
+        effect=difference / scale if scale else None,
+        effect_interval=(low / scale, high / scale) if scale else None,
+        higher=int((evidence.documents_a > evidence.documents_b).sum()),
+        equal=int((evidence.documents_a == evidence.documents_b).sum()),
+        lower=int((evidence.documents_a < evidence.documents_b).sum()),
+        p=p,
+        exact=evidence.exact,
+        classical=textbook,
+    )
+
+
+def _interval(values: Array, share: float) -> tuple[float, float]:
+    tail = (1 - share) / 2
+    low, high = np.quantile(values, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _counted(plan: Plan, metric: Metric, rows: Array) -> NDArray[np.bool_]:
+    """Which documents the metric runs over, [documents]."""
+    rules = plan.protocol.rules
+    column = population(metric.part, rules)
+    if column not in measures()[metric.measure].columns(metric, rules):
+        return np.ones(len(rows), dtype=bool)
+    found: NDArray[np.bool_] = rows[:, plan.columns.index(column)] > 0
+    return found
+
+
+def _corrected(differences: Sequence[Difference], design: Design) -> Iterator[Difference]:
+    if design.correction == "none":
+        yield from differences
+        return
+    families: dict[object, list[int]] = {}
+    for index, one in enumerate(differences):
+        families.setdefault(_family(one, design.family), []).append(index)
+    corrected: list[dict[str, float]] = [{} for _ in differences]
+    for members in families.values():
+        for test in design.tests:
+            adjusted = holm([differences[index].p[test] for index in members])
+            for index, p in zip(members, adjusted, strict=True):
+                corrected[index][test] = p
+    for one, found in zip(differences, corrected, strict=True):
+        yield replace(one, corrected=found)
+
+
+def _family(one: Difference, family: Family) -> object:
+    match family:
+        case "all":
+            return None
+        case "metric":
+            return one.metric
+        case "pair":
+            return one.a, one.b

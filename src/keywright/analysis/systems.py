@@ -1,0 +1,134 @@
+"""Several systems on the same documents: their names, and their predictions side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from keywright import protocols
+from keywright.data.documents import read_documents
+from keywright.errors import KeywrightError
+from keywright.evaluate import Match, Pair, pair
+from keywright.metrics._matches import Matches
+from keywright.protocols._base import Protocol
+from keywright.text.stem import stems
+from keywright.text.tokenise import normalise
+from keywright.types import Document, Prediction
+
+Source = str | Path | Iterable[Prediction | Sequence[str]]
+Watch = Callable[[Iterable[Pair], str], Iterable[Pair]]
+"""Passes on what it is given, and may show how far it has come."""
+
+_COMPRESSED = (".gz", ".xz", ".zst")
+
+
+def unwatched(pairs: Iterable[Pair], _: str) -> Iterable[Pair]:
+    return pairs
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Several systems' predictions for the same documents, matched under one protocol.
+
+    `predictions` and `matches` have one entry per document, in the documents' order.
+    """
+
+    protocol: Protocol
+    documents: tuple[Document, ...]
+    predictions: Mapping[str, tuple[Prediction, ...]]
+    matches: Mapping[str, tuple[Matches, ...]]
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        return tuple(self.predictions)
+
+
+def read_panel(
+    documents: str | Path | Iterable[Document],
+    systems: Mapping[str, Source],
+    *,
+    protocol: str | Protocol = protocols.DEFAULT,
+    match: Match = "auto",
+    watch: Watch = unwatched,
+) -> Panel:
+    """Read and match every system; one that covers other documents is an error that names the
+    first difference."""
+    judge = protocols.load(protocol) if isinstance(protocol, str) else protocol
+    if isinstance(documents, str | Path):
+        documents = read_documents(documents, need_gold=True)
+    texts = tuple(documents)
+    predictions = _paired(texts, systems, match, watch)
+    matches = {
+        name: tuple(judge.match(text, one.texts) for text, one in zip(texts, made, strict=True))
+        for name, made in predictions.items()
+    }
+    return Panel(judge, texts, predictions, matches)
+
+
+def read_systems(
+    documents: Sequence[Document],
+    systems: Mapping[str, Source],
+    *,
+    match: Match = "auto",
+    watch: Watch = unwatched,
+) -> dict[str, tuple[Prediction, ...]]:
+    """Every system's predictions in the documents' order; the documents need no gold."""
+    texts = [
+        replace(document, keyphrases=()) if document.keyphrases is None else document
+        for document in documents
+    ]
+    return _paired(texts, systems, match, watch)
+
+
+def _paired(
+    documents: Sequence[Document], systems: Mapping[str, Source], match: Match, watch: Watch
+) -> dict[str, tuple[Prediction, ...]]:
+    return {
+        name: tuple(
+            prediction for _, prediction in watch(pair(documents, source, match), f"Reading {name}")
+        )
+        for name, source in systems.items()
+    }
+
+
+def named(paths: Sequence[Path], names: Sequence[str] = ()) -> dict[str, Path]:
+    """The files of systems by the systems' names; by default the shortest ends of the paths that
+    tell them apart."""
+    if not names:
+        names = _short_names(paths)
+    if len(names) != len(paths):
+        raise KeywrightError(
+            f"there are {len(names)} names for {len(paths)} systems; give one each"
+        )
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise KeywrightError(f"two systems are called {repeated!r}; their names must differ")
+    return dict(zip(names, paths, strict=True))
+
+
+def _short_names(paths: Sequence[Path]) -> list[str]:
+    ends = [(*path.parent.parts, _plain_name(path)) for path in paths]
+    names: list[str] = []
+    for depth in range(1, max(map(len, ends), default=0) + 1):
+        names = ["/".join(end[-depth:]) for end in ends]
+        if len(set(names)) == len(names):
+            return names
+    # The same file twice is a fair question (its answer is p = 1), so it gets two names.
+    return [
+        name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})"
+        for place, name in enumerate(names)
+    ]
+
+
+def _plain_name(path: Path) -> str:
+    return (path.with_suffix("") if path.suffix in _COMPRESSED else path).stem
+
+
+@lru_cache(maxsize=1 << 18)
+def phrase_key(text: str) -> str:
+    """What makes two phrases the same whatever the protocol: their normalised stems."""
+    return " ".join(stems(normalise(text)))

@@ -1,0 +1,58 @@
+"""Do a system's phrases repeat themselves? After 002 section 6.2 and its appendix F.
+
+All phrases count as they were produced, before any protocol's filters; two are the same if their
+normalised stems are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from keywright.analysis.systems import phrase_key
+from keywright.types import Prediction
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """Means over documents, and shares of all phrases of the corpus.
+
+    `repeated` phrases have been said before in the same document. Of the different phrases of a
+    document, those `repeated_first_words` begin with a word that one before them began with
+    (002 shows a CatSeq whose phrases all start with "test"), and `repeated_words` is the share of
+    their words that some phrase of the document has used before.
+    """
+
+    documents: int
+    phrases: float
+    unique: float
+    first_words: float
+    repeated: float
+    repeated_first_words: float
+    repeated_words: float
+
+
+def diversity(predictions: Iterable[Prediction]) -> Diversity:
+    documents = phrases = unique = first_words = words = different_words = 0
+    for prediction in predictions:
+        keys = [key for text in prediction.texts if (key := phrase_key(text))]
+        split = [key.split(" ") for key in dict.fromkeys(keys)]
+        documents += 1
+        phrases += len(keys)
+        unique += len(split)
+        first_words += len({tokens[0] for tokens in split})
+        words += sum(map(len, split))
+        different_words += len({token for tokens in split for token in tokens})
+    return Diversity(
+        documents=documents,
+        phrases=_over(phrases, documents),
+        unique=_over(unique, documents),
+        first_words=_over(first_words, documents),
+        repeated=_over(phrases - unique, phrases),
+        repeated_first_words=_over(unique - first_words, unique),
+        repeated_words=_over(words - different_words, words),
+    )
+
+
+def _over(numerator: int, denominator: int) -> float:
+    return numerator / denominator if denominator else 0.0

@@ -1,4 +1,4 @@
-"""Tables for people (aligned text), programs (JSON, TSV) and papers (LaTeX)."""
+"""Tables for people (aligned text, Markdown), programs (JSON, TSV) and papers (LaTeX)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-FORMATS = ("json", "latex", "table", "tsv")
+FORMATS = ("json", "latex", "markdown", "table", "tsv")
 Row = Mapping[str, str | int | float]
 
 
@@ -19,7 +19,15 @@ def render(rows: Sequence[Row], format: str) -> str:
         lines = [columns, *([str(row[column]) for column in columns] for row in rows)]
         return "\n".join("\t".join(line) for line in lines)
     cells = [[_shown(row[column]) for column in columns] for row in rows]
-    return _latex(columns, cells) if format == "latex" else _aligned(columns, cells)
+    layout = {"latex": _latex, "markdown": _markdown, "table": _aligned}[format]
+    return layout(columns, cells)
+
+
+def titled(tables: Sequence[tuple[str, Sequence[Row]]], format: str) -> str:
+    """Several tables under one another, each with its title, in any of `FORMATS` but JSON."""
+    mark = {"latex": "% ", "markdown": "### ", "tsv": "# "}.get(format, "")
+    gap = "\n\n" if format == "markdown" else "\n"
+    return "\n\n".join(f"{mark}{title}{gap}{render(rows, format)}" for title, rows in tables)
 
 
 def _shown(value: str | int | float) -> str:
@@ -37,6 +45,12 @@ def _aligned(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
         right = (cell.rjust(width) for cell, width in rest)
         lines.append("  ".join([first[0].ljust(first[1]), *right]).rstrip())
     return "\n".join(lines)
+
+
+def _markdown(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    rule = ["---", *["---:"] * (len(columns) - 1)]
+    lines = [[cell.replace("|", r"\|") for cell in line] for line in (columns, *cells)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], rule, *lines[1:]))
 
 
 def _latex(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:

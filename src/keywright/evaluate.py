@@ -127,13 +127,15 @@ def evaluate(
     seed: int = 0,
     match: Match = "auto",
     per_document: Sink | None = None,
+    watch: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Score predictions against the documents' gold keyphrases.
 
     Documents and predictions are files or iterables; a prediction may be a list of phrases. They
     are matched by id where both have one, else by order (`match` forces either). `metrics` are
     names such as "present.F1@5" (all of the protocol's by default); `resamples` > 0 adds 95%
-    bootstrap intervals. `per_document` is called with documents and their scores as they come.
+    bootstrap intervals. `per_document` is called with documents and their scores as they come,
+    `watch` with the number of documents done.
     """
     judge = protocols.load(protocol) if isinstance(protocol, str) else protocol
     plan = Plan(judge, resolve(metrics, judge))
@@ -148,10 +150,13 @@ def evaluate(
             bootstrap.add(rows)
         if per_document is not None:
             per_document(batch, plan.scores(rows))
+        if watch is not None:
+            watch(count)
     if without_gold == count:
-        raise KeywrightError(
+        raise DataError(
             f"none of the {count:,} documents has a gold keyphrase, so there is nothing to score "
-            "against; check the file of gold keyphrases"
+            "against; check the file of gold keyphrases",
+            documents if isinstance(documents, str | Path) else None,
         )
     return Evaluation(
         protocol=str(judge),

@@ -147,6 +147,7 @@ class TestBadInput:
         error = refused(keywright, "--documents", files[0], "--predictions", files[1])
         assert "toy_pred.txt" in error
         assert "1 predictions for 3 documents" in error
+        assert "toy_src.txt" in error
         assert "document 2" in error
 
     def test_more_lines_than_documents(self, keywright: Run, files: tuple[Path, Path]) -> None:
@@ -162,7 +163,8 @@ class TestBadInput:
     def test_no_gold_at_all(self, keywright: Run, files: tuple[Path, Path]) -> None:
         (files[0].parent / "toy_trg.txt").write_text("\n\n\n")
         error = refused(keywright, "--documents", files[0], "--predictions", files[1])
-        assert "gold" in error
+        assert "toy_src.txt" in error
+        assert "gold keyphrase" in error
 
     def test_wrong_encoding(self, keywright: Run, files: tuple[Path, Path]) -> None:
         files[1].write_bytes(MADE[0].encode() + b"\ncaf\xe9\nnothing\n")

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import typer
 from rich.markup import escape
 
-from keywright.cli._options import listed, one_of, progress
+from keywright.cli._options import counter, listed, one_of
 from keywright.errors import DataError, KeywrightError
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ def _evaluate_all(
     options: dict[str, Any],
 ) -> list[Evaluation]:
     """One evaluation per protocol; with `output`, files that appear whole or not at all."""
-    from keywright.data.documents import read_documents
     from keywright.evaluate import evaluate
     from keywright.protocols import chan19
 
@@ -101,17 +100,18 @@ def _evaluate_all(
                 several = len(judges) > 1
                 name = f"per_document{'.' + _file_name(judge) if several else ''}.tsv"
                 sink = _per_document(files, output / name)
-            read = read_documents(documents, need_gold=True)
-            results.append(
-                evaluate(
-                    progress(read, f"Scoring ({judge})"),
-                    predictions,
-                    protocol=judge,
-                    metrics=shared,
-                    per_document=sink,
-                    **options,
+            with counter(f"Scoring ({judge})") as watch:
+                results.append(
+                    evaluate(
+                        documents,
+                        predictions,
+                        protocol=judge,
+                        metrics=shared,
+                        per_document=sink,
+                        watch=watch,
+                        **options,
+                    )
                 )
-            )
     if output is not None:
         _write_json(output / "scores.json", results)
     return results

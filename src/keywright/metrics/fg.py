@@ -23,6 +23,7 @@ from keywright.metrics._base import (
     Metric,
     Ones,
     Predictions,
+    Targets,
     ratio,
 )
 from keywright.metrics._matches import Part, Rules
@@ -43,19 +44,17 @@ class Pair(NamedTuple):
     both: float  # mean of `edit` and `f1`
 
 
-NOTHING_SHARED = Pair(0.0, 0.0, 0.0, 0.0, 0.0)
+NOTHING_SHARED = Pair(0.0, 0.0, 0.0, 0.0, 0.0)  # every word is edited, too
 EQUAL = Pair(1.0, 1.0, 1.0, 1.0, 1.0)
 
 
 def compare(prediction: list[str], target: list[str]) -> Pair:
-    """Equations 5 and 6: edit distance and token F1 of two token lists."""
+    """Equations 5 and 6: edit distance and token F1 of two token lists that share a token."""
     left = target.copy()
     for token in prediction:
         if token in left:
             left.remove(token)
     shared = len(target) - len(left)
-    if not shared:
-        return NOTHING_SHARED  # then every word is edited, too
     distance = Levenshtein.distance(prediction, target)
     edit = 1.0 - distance / max(len(prediction), len(target))
     precision, recall = shared / len(prediction), shared / len(target)
@@ -74,8 +73,11 @@ class Likeness(NamedTuple):
 
 
 def likenesses(predictions: Sequence[str], targets: Sequence[str]) -> list[Likeness]:
-    """Each prediction against its targets; phrases are stems joined by single blanks."""
-    if not targets or not predictions:
+    """Each prediction against its targets, none without targets.
+
+    Phrases are stems joined by single blanks.
+    """
+    if not targets:
         return []
     gold = [target.split(" ") for target in targets]
     gold_words = set().union(*gold)
@@ -93,8 +95,8 @@ def likenesses(predictions: Sequence[str], targets: Sequence[str]) -> list[Liken
 
 
 def _likeness(tokens: list[str], gold: list[list[str]]) -> Likeness:
+    """A prediction that shares a word with a target; a target without one can only score less."""
     words = set(tokens)
-    # There is a target that shares a word, and one that does not can only score less.
     pairs = [compare(tokens, target) for target in gold if not words.isdisjoint(target)]
     if len(pairs) == 1:
         best = pairs[0]
@@ -119,28 +121,27 @@ class Sums(NamedTuple):
     f1: float = 0.0
 
 
+NOTHING = Sums()
 # FG without a part -> its place in Sums. The quantity penalty is no matter of sums.
 PLACES = {"": 0, "edit": 1, "token": 2, "repetition": 3, "quantity": 0}
 
 
 def summed(found: Sequence[Likeness], targets: Sequence[str]) -> Sums:
-    alike = [one for one in found if one.both]  # the others score 0 in every way
-    if not alike:
-        return Sums()
-    both = _above_threshold([one.both for one in alike])
-    edit = _above_threshold([one.edit for one in alike])
-    f1 = _above_threshold([one.f1 for one in alike])
+    found = [one for one in found if one.both]  # the others score 0 in every way
+    both = _above_threshold([one.both for one in found])
+    edit = _above_threshold([one.edit for one in found])
+    f1 = _above_threshold([one.f1 for one in found])
     unpenalised = sum(both)
-    if _any_repetition(alike, targets):
-        both, edit, f1 = (_reject_repetition(alike, kind, targets) for kind in (both, edit, f1))
+    if _any_repetition(found, targets):
+        both, edit, f1 = (_reject_repetition(found, kind, targets) for kind in (both, edit, f1))
     return Sums(
         sum(both),
         sum(f1),
         sum(edit),
         unpenalised,
-        sum([one.best.precision for one in alike]),
-        sum([one.best.recall for one in alike]),
-        sum([one.best.f1 for one in alike]),
+        sum([one.best.precision for one in found]),
+        sum([one.best.recall for one in found]),
+        sum([one.best.f1 for one in found]),
     )
 
 
@@ -198,24 +199,24 @@ def _reject_repetition(
 def fine_grained(
     found: Sequence[Likeness],
     targets: Sequence[str],
+    predicted: int,
     without: str = "",
     both_empty: float = BOTH_EMPTY_WHEN_EVALUATING,
-    predicted: int | None = None,
 ) -> float:
-    """FG of one document (equation 7, algorithm 1) from its predictions' likenesses."""
-    predicted = len(found) if predicted is None else predicted
-    return _score(summed(found, targets), len(targets), predicted, without, both_empty)
+    """FG of one document (equation 7, algorithm 1): likenesses, targets, how many predictions."""
+    total = np.array([summed(found, targets)[PLACES[without]]])
+    counts = np.array([float(len(targets))]), np.array([float(predicted)])
+    return float(_score(total, *counts, without, both_empty)[0])
 
 
-def _score(sums: Sums, targets: int, predicted: int, without: str, both_empty: float) -> float:
-    if not targets and not predicted:
-        return both_empty
-    if not targets or not predicted:
-        return 0.0
-    mean = sums[PLACES[without]] / predicted
-    if without == "quantity":
-        return mean
-    return (1.0 - (targets - predicted) ** 2 / max(targets, predicted) ** 2) * mean
+def _score(
+    total: Array, targets: Array, predicted: Array, without: str, both_empty: float
+) -> Array:
+    """Summed scores of documents [documents] to FG; a document without targets sums up to 0."""
+    mean = ratio(total, predicted)
+    if without != "quantity":
+        mean *= 1.0 - ratio((targets - predicted) ** 2, np.maximum(targets, predicted) ** 2)
+    return np.where(targets + predicted == 0, both_empty, mean)
 
 
 def reward(predictions: Sequence[str], targets: Sequence[str]) -> float:
@@ -230,17 +231,29 @@ def reward(predictions: Sequence[str], targets: Sequence[str]) -> float:
         if phrase:
             made.append("<pad>" if phrase in seen else phrase)
             seen.add(phrase)
-    return fine_grained(
-        likenesses(made, gold), gold, both_empty=BOTH_EMPTY_AS_REWARD, predicted=len(made)
-    )
+    found = likenesses(made, gold)
+    return fine_grained(found, gold, len(made), both_empty=BOTH_EMPTY_AS_REWARD)
 
 
-def _summed(chunk: Chunk, part: str) -> list[Sums]:
-    def compute(chunk: Chunk) -> list[Sums]:
-        return [
-            summed(likenesses(one.predictions, one.targets), one.targets)
-            for one in chunk.part(part)
-        ]
+def _document_sums(part: Part) -> Sums:
+    """`summed`, at once where predictions equal a target or share no word with any.
+
+    Predictions are free of repeats, so equal ones cannot use up a target's words either.
+    """
+    if not part.predictions or not part.targets:
+        return NOTHING
+    exact = set(part.targets)
+    others = [phrase for phrase in part.predictions if phrase not in exact]
+    if set(" ".join(part.targets).split(" ")).isdisjoint(" ".join(others).split(" ")):
+        return Sums(*[float(len(part.predictions) - len(others))] * len(NOTHING))
+    return summed(likenesses(part.predictions, part.targets), part.targets)
+
+
+def _summed(chunk: Chunk, part: str) -> Array:
+    """[documents, places of Sums]."""
+
+    def compute(chunk: Chunk) -> Array:
+        return np.array(list(map(_document_sums, chunk.part(part))))
 
     return chunk.memo(("fg sums", part), compute)
 
@@ -251,11 +264,9 @@ class FGColumn(Column):
     without: str = ""
 
     def compute(self, chunk: Chunk) -> Array:
-        def score(part: Part, sums: Sums) -> float:
-            counts = len(part.targets), len(part.predictions)
-            return _score(sums, *counts, self.without, BOTH_EMPTY_WHEN_EVALUATING)
-
-        return np.array(list(map(score, chunk.part(self.part), _summed(chunk, self.part))))
+        total = _summed(chunk, self.part)[:, PLACES[self.without]]
+        counts = chunk[Targets(self.part)], chunk[Predictions(self.part)]
+        return _score(total, *counts, self.without, BOTH_EMPTY_WHEN_EVALUATING)
 
 
 @dataclass(frozen=True)
@@ -266,7 +277,7 @@ class TokenSum(Column):
     what: str
 
     def compute(self, chunk: Chunk) -> Array:
-        return np.array([getattr(sums, self.what) for sums in _summed(chunk, self.part)])
+        return _summed(chunk, self.part)[:, Sums._fields.index(self.what)]
 
 
 class FG(Measure):

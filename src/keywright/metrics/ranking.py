@@ -67,57 +67,60 @@ class NDCG(Column):
         return ratio(gained, perfect_dcg(most))
 
 
-def _gains(relevant: list[list[int]]) -> list[tuple[int, float]]:
-    """(rank, gain) where there is any: each repeat of a target is worth half the one before."""
-    worth: dict[int, float] = {}
-    found = []
-    for rank, targets in enumerate(relevant):
-        if targets:
-            found.append((rank, sum([worth.get(target, 1.0) for target in targets])))
-            for target in targets:
-                worth[target] = worth.get(target, 1.0) / 2
-    return found
-
-
-def _ideal_gains(relevant: list[list[int]]) -> list[tuple[int, float]]:
-    """The same for the predictions re-ordered greedily by gain; on ties the earlier comes first.
-
-    Those that are relevant to nothing follow and gain nothing.
-    """
-    left = [targets for targets in relevant if targets]
-    if sum(map(len, left)) == len(set().union(*left)):  # no target is repeated: sorting does it
-        return list(enumerate(map(float, sorted(map(len, left), reverse=True))))
-    worth: dict[int, float] = {}
-    found: list[tuple[int, float]] = []
-    while left:
-        gains = [sum([worth.get(target, 1.0) for target in targets]) for targets in left]
-        most = max(gains)
-        found.append((len(found), most))
-        for target in left.pop(gains.index(most)):
-            worth[target] = worth.get(target, 1.0) / 2
-    return found
-
-
-def _substring_relevance(part: Part) -> list[list[int]]:
-    """Per prediction the targets it is relevant to: those whose characters contain its own."""
+def _substring_relevance(part: Part) -> dict[int, list[int]]:
+    """Rank -> the targets a prediction is relevant to: those whose characters contain its own."""
     targets = part.targets
     together = "\n".join(targets)  # one look tells that a prediction is in none of them
-    return [
-        [index for index, target in enumerate(targets) if phrase in target]
+    found = {
+        rank: [index for index, target in enumerate(targets) if phrase in target]
+        for rank, phrase in enumerate(part.predictions)
         if phrase in together
-        else []
-        for phrase in part.predictions
-    ]
+    }
+    return {rank: relevant for rank, relevant in found.items() if relevant}
+
+
+def _gains(relevant: list[list[int]]) -> list[float]:
+    """What each prediction adds: each repeat of a target is worth half the one before."""
+    worth: dict[int, float] = {}
+    gains = []
+    for targets in relevant:
+        gains.append(sum([worth.get(target, 1.0) for target in targets]))
+        for target in targets:
+            worth[target] = worth.get(target, 1.0) / 2
+    return gains
+
+
+def _ideal_order(relevant: list[list[int]]) -> list[list[int]]:
+    """The predictions re-ordered greedily by gain; on ties the earlier comes first."""
+    left = list(relevant)
+    worth: dict[int, float] = {}
+    ordered = []
+    while left:
+        gains = [sum([worth.get(target, 1.0) for target in targets]) for targets in left]
+        best = left.pop(gains.index(max(gains)))
+        for target in best:
+            worth[target] = worth.get(target, 1.0) / 2
+        ordered.append(best)
+    return ordered
 
 
 def _substring_gains(chunk: Chunk, part: str) -> tuple[Ranked, Ranked]:
-    """Gains as predicted and in the ideal order."""
-    got, ideal = [], []
+    """Gains as predicted, and in the ideal order; predictions that are relevant to nothing have
+    none, and come last in that order."""
+    got: list[tuple[int, int, float]] = []
+    ideal: list[tuple[int, int, float]] = []
     for index, document in enumerate(chunk.part(part)):
-        if document.targets:
-            relevant = _substring_relevance(document)
-            got += [(index, rank, gain) for rank, gain in _gains(relevant)]
-            ideal += [(index, rank, gain) for rank, gain in _ideal_gains(relevant)]
+        found = _substring_relevance(document)
+        if not found:
+            continue
+        relevant = list(found.values())
+        if sum(map(len, relevant)) == len(set().union(*relevant)):
+            gains = [float(len(targets)) for targets in relevant]  # no target is repeated
+            best = sorted(gains, reverse=True)
+        else:
+            gains, best = _gains(relevant), _gains(_ideal_order(relevant))
+        got += [(index, rank, gain) for rank, gain in zip(found, gains, strict=True)]
+        ideal += [(index, rank, gain) for rank, gain in enumerate(best)]
     return Ranked(got), Ranked(ideal)
 
 

@@ -86,7 +86,7 @@ def prepare(document: Document, phrases: Sequence[str]) -> Prepared:
 
 def stemmed(words: Iterable[str]) -> str:
     """Stems joined by blanks."""
-    return " ".join([TABLE[word] for word in words])
+    return " ".join(map(TABLE.__getitem__, words))
 
 
 class Side:

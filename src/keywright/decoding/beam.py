@@ -218,12 +218,12 @@ def first_best(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     `topk` leaves it open which of equals it takes, and in which order.
     """
     count = min(count, scores.shape[1])
-    values, index = scores.topk(count, 1)
-    smallest = values[:, -1:]
-    tied = ((scores >= smallest).sum(1) > count) & (smallest.squeeze(1) > -math.inf)
-    index, by_place = index.sort(1)
-    values, by_value = values.gather(1, by_place).sort(dim=1, descending=True, stable=True)
-    index = index.gather(1, by_value)
+    values, index = scores.topk(min(count + 1, scores.shape[1]), dim=1)
+    last = values[:, count - 1]
+    tied = (values[:, -1] == last) & (last > -math.inf) & (values.shape[1] > count)
+    index, by_place = index[:, :count].sort(1)
+    by_value = values[:, :count].gather(1, by_place).sort(dim=1, descending=True, stable=True)
+    values, index = by_value.values, index.gather(1, by_value.indices)
     if tied.any():
         exact = scores[tied].sort(dim=1, descending=True, stable=True)
         values[tied], index[tied] = exact.values[:, :count], exact.indices[:, :count]

@@ -1,0 +1,184 @@
+"""The report as one page that needs no network: style, script and data are inside it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from keywright.report import browser, figures, tables
+from keywright.report.findings import Findings
+from keywright.report.summary import summary
+from keywright.report.values import Cell, Figure, Gallery, Table
+
+MOST_DOCUMENTS = 1000
+"""How many documents the browser holds by default: some 3 MB of text for two systems."""
+
+
+def render(
+    findings: Findings, card: Sequence[tuple[str, str]], documents: int = MOST_DOCUMENTS
+) -> str:
+    """The page; its browser holds the first `documents` documents."""
+    style, script = _resource("report.css"), _resource("report.js")
+    pages = browser.pages(findings, documents)
+    data = {"systems": findings.systems, "total": findings.documents, "documents": pages}
+    return Template(_resource("report.html")).substitute(
+        # No text of a document can run as a script: only this one script may.
+        policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}",
+        title=escape(f"Keyphrase report: {', '.join(findings.systems)}"),
+        style=style,
+        script=script,
+        lead=_lead(findings),
+        summary=_list(summary(findings), "summary"),
+        left_out=_left_out(findings),
+        main=_table(tables.main(findings)),
+        sections="\n".join(_sections(findings)),
+        browsing=escape(_browsing(findings, len(pages))),
+        card=_card(card),
+        data=browser.embedded(data),
+    )
+
+
+def _resource(name: str) -> str:
+    return files("keywright.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _lead(findings: Findings) -> str:
+    systems = "1 system" if len(findings.systems) == 1 else f"{len(findings.systems)} systems"
+    gold = f" ({findings.without_gold:,} without gold)" if findings.without_gold else ""
+    return escape(
+        f"{systems} on {findings.documents:,} document{'s' * (findings.documents != 1)}{gold}, "
+        f"protocol {findings.panel.protocol}"
+    )
+
+
+def _list(lines: Iterable[str], kind: str) -> str:
+    return f'<ul class="{kind}">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'
+
+
+def _left_out(findings: Findings) -> str:
+    if not findings.left_out:
+        return ""
+    return f"<h3>Left out, and why</h3>{_list(findings.left_out, 'notes')}"
+
+
+def _sections(findings: Findings) -> Iterable[str]:
+    """Every section between the main table and the browser that has something to show."""
+    yield _section(
+        "measures",
+        "Scores",
+        figures.scores(findings),
+        tables.differences(findings),
+        tables.averages(findings),
+        tables.cutoffs(findings),
+    )
+    yield _section(
+        "calibration",
+        "Calibration",
+        tables.calibration(findings),
+        figures.reliability(findings),
+        figures.perplexity(findings),
+        figures.tokens(findings),
+        figures.sections(findings),
+    )
+    yield _section(
+        "overlap",
+        "Overlap and agreement",
+        tables.agreement(findings),
+        figures.overlap(findings),
+        tables.agreed(findings),
+        tables.complements(findings),
+        tables.candidates(findings),
+    )
+    yield _section(
+        "behaviour",
+        "Numbers, diversity and spread",
+        tables.numbers(findings),
+        figures.numbers(findings),
+        tables.diversity(findings),
+        figures.distributions(findings),
+    )
+
+
+def _section(name: str, title: str, *contents: Table | Gallery | None) -> str:
+    shown = [
+        _table(one) if isinstance(one, Table) else _gallery(one)
+        for one in contents
+        if one is not None
+    ]
+    if not shown:
+        shown = ["<p>Nothing to show: see what is left out, and why, at the top.</p>"]
+    body = "\n".join(shown)
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-heading">'
+        f'<h2 id="{name}-heading">{escape(title)}</h2>\n{body}</section>'
+    )
+
+
+def _table(table: Table, heading: bool = True) -> str:
+    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
+    rows = "".join(_row(row) for row in table.rows)
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
+    title = f"<h3>{escape(table.title)}</h3>" if heading else ""
+    label = escape(table.title, quote=True)
+    return (
+        f'{title}<div class="scroll" role="region" aria-label="{label}" tabindex="0">'
+        f'<table class="sortable"><caption class="unseen">{escape(table.title)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{notes}"
+    )
+
+
+def _row(cells: Sequence[Cell]) -> str:
+    first, *rest = cells
+    return (
+        f'<tr><th scope="row"{_sort_key(first)}>{escape(first.text)}</th>'
+        f"{''.join(map(_cell, rest))}</tr>"
+    )
+
+
+def _cell(cell: Cell) -> str:
+    text = f"<strong>{escape(cell.text)}</strong>" if cell.best else escape(cell.text)
+    mark = f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""
+    interval = f"<small>{escape(cell.interval)}</small>" if cell.interval else ""
+    kind = "" if cell.value is None else ' class="number"'
+    return f"<td{kind}{_sort_key(cell)}>{text}{mark}{interval}</td>"
+
+
+def _sort_key(cell: Cell) -> str:
+    return "" if cell.value is None else f' data-value="{cell.value!r}"'
+
+
+def _gallery(gallery: Gallery) -> str:
+    drawn = f'<div class="figures">{"".join(map(_figure, gallery.figures))}</div>'
+    if gallery.folded:
+        drawn = f"<details><summary>{len(gallery.figures)} figures</summary>{drawn}</details>"
+    return f"<h3>{escape(gallery.title)}</h3><p>{escape(gallery.text)}</p>{drawn}"
+
+
+def _figure(figure: Figure) -> str:
+    return (
+        f"<figure>{figure.svg}<figcaption>{escape(figure.title)}</figcaption>"
+        f"<details><summary>Values</summary><p>{escape(figure.description)}</p>"
+        f"{_table(figure.table, heading=False)}</details></figure>"
+    )
+
+
+def _browsing(findings: Findings, shown: int) -> str:
+    if shown == findings.documents:
+        return f"All {shown:,} documents."
+    return (
+        f"The first {shown:,} of {findings.documents:,} documents; the numbers above are about "
+        "all of them."
+    )
+
+
+def _card(card: Sequence[tuple[str, str]]) -> str:
+    lines = "".join(f"<dt>{escape(what)}</dt><dd>{escape(value)}</dd>" for what, value in card)
+    return f'<dl class="card">{lines}</dl>'

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from keywright import config as configs
 from keywright.config import Config
@@ -86,11 +85,3 @@ def make(corpus: Path) -> Make:
         return configs.parse(table)
 
     return make
-
-
-@pytest.fixture(autouse=True)
-def _torch_as_it_was():
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
-    torch.set_flush_denormal(False)

@@ -267,6 +267,13 @@ def test_tensorboard_shows_the_losses(make: Make, tmp_path: Path) -> None:
     assert found == [(step, pytest.approx(loss)) for step, loss in logged]
 
 
+def test_torch_is_left_as_it_was(make: Make, tmp_path: Path) -> None:
+    before, denormal = torch.get_num_threads(), torch.tensor([1e-310], dtype=torch.double)
+    train(make(f"train.threads={before + 1}"), tmp_path / "r")
+    assert torch.get_num_threads() == before
+    assert (denormal * 0.5).item() > 0
+
+
 def test_watchers_are_told_how_it_goes(make: Make, tmp_path: Path) -> None:
     seen: list[Status] = []
     train(make(), tmp_path / "r", watch=seen.append)

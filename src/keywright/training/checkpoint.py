@@ -6,10 +6,11 @@ never a mixture, whenever the writer was killed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 import msgspec
 import safetensors
@@ -52,19 +53,9 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
 
 def load(path: Path, vocabulary: str | None = None) -> Checkpoint:
     """The checkpoint in a file; `vocabulary` is the hash of the one it has to belong to."""
-    if not path.is_file():
-        raise DataError("no such checkpoint", path)
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
-            if header.get("format") != FORMAT:
-                raise DataError("is a safetensors file, but no checkpoint of keywright", path)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (safetensors.SafetensorError, OSError) as error:
-        raise DataError(
-            f"is not a checkpoint, or is damaged ({error}); take another copy of it or train again",
-            path,
-        ) from None
+    with _opened(path) as file:
+        header = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     if vocabulary is not None and header["vocabulary"] != vocabulary:
         raise DataError(
             "was trained with another vocabulary than the one beside it; "
@@ -79,9 +70,12 @@ def load(path: Path, vocabulary: str | None = None) -> Checkpoint:
     )
 
 
-def decode_state(kind: type[T], checkpoint: Checkpoint, path: Path) -> T:
+def load_state(kind: type[T], path: Path) -> T:
+    """The state in a checkpoint, without its tensors."""
+    with _opened(path) as file:
+        state = file.metadata()["state"]
     try:
-        return msgspec.json.decode(checkpoint.state, type=kind)
+        return msgspec.json.decode(state, type=kind)
     except msgspec.DecodeError as error:
         raise DataError(
             f"its state cannot be read ({error}); another version of keywright wrote it", path
@@ -113,6 +107,22 @@ def restore_model(model: nn.Module, tensors: Mapping[str, Tensor], path: Path) -
                 path,
             )
     model.load_state_dict(dict(tensors), strict=False)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    if not path.is_file():
+        raise DataError("no such checkpoint", path)
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            if (file.metadata() or {}).get("format") != FORMAT:
+                raise DataError("is a safetensors file, but no checkpoint of keywright", path)
+            yield file
+    except (safetensors.SafetensorError, OSError) as error:
+        raise DataError(
+            f"is not a checkpoint, or is damaged ({error}); take another copy of it or train again",
+            path,
+        ) from None
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,18 +24,17 @@ from keywright import config as configs
 from keywright.config import Config, Stage
 from keywright.data.batch import Augment, Batch, Batches
 from keywright.data.kpdrop import KPDrop
-from keywright.data.targets import Targets
-from keywright.data.vocab import Lexicon
-from keywright.errors import ConfigError, DataError, KeywrightError
+from keywright.errors import KeywrightError
 from keywright.nn.loss import Loss
-from keywright.training import checkpoint, corpus, optimiser, run, schedule, validate
+from keywright.training import checkpoint, optimiser, run, schedule, validate
+from keywright.training import setup as setups
 from keywright.training.checkpoint import Checkpoint
-from keywright.training.corpus import Corpus
 from keywright.training.interrupt import Interruption
 from keywright.training.log import Log
 from keywright.training.prefetch import ahead
 from keywright.training.processes import Processes
 from keywright.training.randomness import derive, seed_everything
+from keywright.training.setup import Setup
 from keywright.training.state import Outcome, Speed, State, Status, Window
 from keywright.types import Document
 
@@ -45,19 +44,6 @@ Objective = Callable[[Any, Batch], Loss]
 
 class DivergedError(KeywrightError):
     """The gradient is no longer a number."""
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What is trained on what."""
-
-    config: Config
-    folder: Path
-    vocabulary: Lexicon
-    vocabulary_hash: str
-    targets: Targets
-    training: list[Document]
-    valid: list[Document]
 
 
 @dataclass(frozen=True)
@@ -86,9 +72,16 @@ def train(
     """
     interruption = Interruption(config.train.minutes)
     processes = Processes()
-    _prepare_torch(config.train.threads)
-    setup = _set_up(config, folder, resume, processes)
-    with interruption, run.locked(folder) if processes.main else nullcontext():
+    config = setups.check(config)
+    begun = resume and (folder / run.MANIFEST).exists()
+    if begun:
+        run.require_same(config, run.read(folder)[0], folder)
+        done = _state(folder)
+        if done.finished:
+            return Outcome("finished", folder, done.updates)
+    setup = setups.set_up(config, folder, begun, processes)
+    lock = run.locked(folder) if processes.main else nullcontext()
+    with lock, interruption, _tuned(config.train.threads):
         return Trainer(setup, processes, interruption, watch).run()
 
 
@@ -104,11 +97,10 @@ class Trainer:
         self.autocast = _autocast(self.config.train.precision, processes.device)
         seed_everything(self.config.train.seed)
         self.model: Any = run.build_model(self.config, setup.vocabulary).to(processes.device)
-        self.state = State()
+        self.state = _state(setup.folder)
         self.resumed = self._load()
         if self.resumed is None:
-            # From pretrained weights; a checkpoint has its own.
-            getattr(self.model, "initialise", lambda: None)()
+            setups.initialise(self.model)  # a checkpoint has its own weights
         self.log: Log | None = None
         if processes.main:
             self.log = Log(
@@ -400,62 +392,13 @@ class Trainer:
             return None
         saved = checkpoint.load(path, self.setup.vocabulary_hash)
         checkpoint.restore_model(self.model, saved.model, path)
-        self.state = checkpoint.decode_state(State, saved, path)
         return saved
 
 
-def _set_up(config: Config, folder: Path, resume: bool, processes: Processes) -> Setup:
-    """Check everything, read everything, and begin the run folder unless it is resumed."""
-    config = run.resolve(config)
-    paradigm = run.paradigm(config)
-    if config.data.mark_absent and paradigm != "one2seq":
-        raise ConfigError(f"data.mark_absent: has no meaning for {paradigm} models")
-    validate.check(config, paradigm)
-    begun = resume and (folder / run.MANIFEST).exists()
-    if begun:
-        run.require_same(config, run.read(folder)[0], folder)
-    elif processes.main:
-        run.require_free(folder)
-    targets = Targets(
-        paradigm=paradigm,
-        order=config.data.order,
-        max_phrases=config.data.max_phrases,
-        max_phrase=config.data.max_phrase,
-        mark_absent=config.data.mark_absent,
-    )
-    valid = _read("data.valid", config.data.valid, config.data.valid_documents, targets)
-    training = _read("data.train", config.data.train, config.data.train_documents, targets)
-    if not begun and processes.main:
-        vocabulary = run.build_vocabulary(config, training.documents)
-        _rehearse(config, vocabulary)
-        run.create(folder, config, vocabulary, training.digest, valid.digest)
-    processes.wait()
-    _, vocabulary, manifest = run.read(folder)
-    run.require_same_data(training.digest, manifest.train, "data.train")
-    run.require_same_data(valid.digest, manifest.valid, "data.valid")
-    return Setup(
-        config=config,
-        folder=folder,
-        vocabulary=vocabulary,
-        vocabulary_hash=manifest.vocabulary,
-        targets=targets,
-        training=training.documents,
-        valid=valid.documents,
-    )
-
-
-def _read(name: str, paths: Sequence[str], most: int | None, targets: Targets) -> Corpus:
-    found = corpus.read(paths, most)
-    if paths and not any(map(targets.any, found.documents)):
-        raise DataError(f"{name}: none of its documents has a keyphrase that could be learnt")
-    return found
-
-
-def _rehearse(config: Config, vocabulary: Lexicon) -> None:
-    """Whatever a stage will not be able to do is said before there is a run folder."""
-    model = run.build_model(config, vocabulary)
-    for number, stage in enumerate(config.train.stage):
-        optimiser.build(model, stage, f"train.stage[{number}]")
+def _state(folder: Path) -> State:
+    """Where the run in a folder stands."""
+    path = folder / run.LAST
+    return checkpoint.load_state(State, path) if path.exists() else State()
 
 
 def _updates(stage: Stage, batches: int) -> int:
@@ -467,11 +410,18 @@ def _augment(chosen: configs.KPDrop) -> Augment | None:
     return None if chosen.mode == "off" else KPDrop(chosen.mode, chosen.rate)
 
 
-def _prepare_torch(threads: int) -> None:
+@contextmanager
+def _tuned(threads: int) -> Iterator[None]:
+    """Torch set up for training, and as it was afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads or before)
     # Denormal numbers, which dying units breed, cost a CPU a hundred times what others do.
     torch.set_flush_denormal(True)
-    if threads:
-        torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+        torch.set_num_threads(before)
 
 
 def _autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:

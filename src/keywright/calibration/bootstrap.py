@@ -45,4 +45,9 @@ def mirrored(estimate: float, resampled: Array, share: float = SHARE) -> Interva
     if limits is None:
         return None
     low, high = limits
-    return max(2 * estimate - high, 0.0), max(2 * estimate - low, 0.0)
+    return _in_unit(2 * estimate - high), _in_unit(2 * estimate - low)
+
+
+def _in_unit(error: float) -> float:
+    """No calibration error is below 0 or above 1."""
+    return min(max(error, 0.0), 1.0)

@@ -88,7 +88,7 @@ def _search(score: Array, correct: Flags, precision: float) -> tuple[float | Non
     kept = np.arange(1, len(score) + 1)
     reached = np.cumsum(correct) / kept
     # Phrases of equal score are kept or dropped together.
-    possible = (kept >= LEAST) & np.append(score[1:] < score[:-1], [True] * min(len(score), 1))
+    possible = (kept >= LEAST) & np.append(score[1:] < score[:-1], True)[: len(score)]
     enough = np.flatnonzero(possible & (reached >= precision))
     return (
         float(score[enough[-1]]) if len(enough) else None,

@@ -1,0 +1,121 @@
+"""A recalibrator on its own: JSON in, probabilities out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from keywright.calibration.fit import METHODS, fit
+from keywright.calibration.recalibrate import Isotonic, Linear, Recalibrator
+from keywright.calibration.sample import Features
+from keywright.errors import DataError
+from keywright.types import Document, ScoredPhrase
+from tests.calibration.toys import document, drawn, phrase, prediction
+
+TEXT = document("beam search keeps the best outputs")
+HALF = Recalibrator(
+    method="platt",
+    present=Linear(("bias", "logit"), (0.0, 1.0), (1.0, -9.0), (1.0, 9.0)),
+    absent=Isotonic((0.0, 1.0), (0.0, 0.1)),
+)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_saved_recalibrator_says_the_same(method: str, tmp_path: Path) -> None:
+    fitted = fit(drawn(300, lambda c: 0.5 * c), method)
+    fitted.save(tmp_path / "recalibrator.json")
+    again = Recalibrator.from_json(tmp_path / "recalibrator.json")
+    assert again == fitted == Recalibrator.from_json(fitted.to_json())
+    given = Features(0.37, 3, 2, present=True, position=0.2)
+    assert again.probability(given) == fitted.probability(given)
+    assert 0 <= again.probability(given) <= 1
+
+
+def test_probability_by_hand() -> None:
+    assert HALF.probability(Features(0.8, 2, 0, present=True)) == pytest.approx(0.8)
+    assert HALF.probability(Features(0.8, 2, 0, present=False)) == pytest.approx(0.08)
+
+
+def test_certain_and_impossible_phrases_have_probabilities() -> None:
+    for confidence in (0.0, 1.0):
+        found = HALF.probability(Features(confidence, 1, 0, present=True))
+        assert 0 < found < 1
+        assert abs(found - confidence) < 0.001
+
+
+def test_beyond_what_was_seen_nothing_runs_away() -> None:
+    curve = Linear(("rank_squared",), (1.0,), (0.0,), (2.0,))
+    recalibrator = Recalibrator(method="logistic", present=curve, absent=None)
+    far = recalibrator.probability(Features(0.5, 1, 10_000, present=True))
+    assert far == pytest.approx(1 / (1 + np.exp(-2.0)))
+
+
+def test_apply_sets_confidence_and_leaves_the_rest() -> None:
+    made = prediction(
+        phrase("beam search", 0.8, 0.8), phrase("decoding", 0.5), phrase("Decoding", 0.9), id="d1"
+    )
+    found = HALF.apply(TEXT, made)
+    assert [one.confidence for one in found.phrases] == pytest.approx([0.8, 0.05, 0.05])
+    assert found.document_id == "d1"
+    stripped = [msgspec.structs.replace(one, confidence=None) for one in found.phrases]
+    assert tuple(stripped) == made.phrases
+
+
+def test_apply_knows_what_it_does_not_know() -> None:
+    present_only = msgspec.structs.replace(HALF, absent=None)
+    made = prediction(ScoredPhrase(text="outputs"), phrase("decoding", 0.5), phrase("", 0.5))
+    found = present_only.apply(TEXT, made)
+    assert [one.confidence for one in found.phrases] == [None, None, None]
+
+
+def test_apply_reads_raw_text_as_it_was_fitted_on() -> None:
+    raw = Document(title="Beam-Search", body="It keeps the best outputs.")
+    found = HALF.apply(raw, prediction(phrase("beam searches", 0.8, 0.8)))
+    assert found.phrases[0].confidence == pytest.approx(0.8)  # present, by its stems
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "truncated"),
+        ("{}", "method"),
+        ('{"method": "platt", "present": null, "absent": null, "format": "other"}', "format"),
+        ('{"method": "platt", "present": {"type": "cubic"}, "absent": null}', "cubic"),
+        (
+            '{"method": "x", "absent": null, "present": {"type": "linear", "terms": ["bias"],'
+            ' "weights": [1, 2], "lowest": [1], "highest": [1]}}',
+            "present curve has not as many",
+        ),
+        (
+            '{"method": "x", "present": null, "absent": {"type": "isotonic",'
+            ' "confidences": [0, 1], "probabilities": [0.9, 0.1]}}',
+            "absent curve has points that fall",
+        ),
+        (
+            '{"method": "x", "present": null, "absent": {"type": "isotonic",'
+            ' "confidences": [], "probabilities": []}}',
+            "0 confidences",
+        ),
+    ],
+)
+def test_what_is_no_recalibrator_says_so(text: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=reason) as caught:
+        Recalibrator.from_json(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_applying_needs_numpy_and_nothing_heavy() -> None:
+    code = (
+        "import sys, keywright.calibration.recalibrate\n"
+        "heavy = {'torch', 'scipy', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

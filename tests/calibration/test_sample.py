@@ -1,0 +1,149 @@
+"""Which phrases are judged, as what, and when they are right."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from keywright import protocols
+from keywright.calibration.sample import Sample, collect
+from keywright.errors import KeywrightError
+from keywright.types import Document, Prediction, ScoredPhrase
+from tests.calibration.toys import document, phrase, prediction
+
+TEXT = "graph coloring assigns colors to the nodes of a planar graph"
+
+
+def one(made: Prediction, *gold: str, protocol: str = "chan19", **options: object) -> Sample:
+    pairs = [(document(TEXT, *gold), made)]
+    return collect(pairs, protocols.load(protocol), **options)  # type: ignore[arg-type]
+
+
+def test_present_and_absent_phrases_are_right_within_their_part() -> None:
+    made = prediction(
+        phrase("planar graphs", 0.9, 0.4), phrase("four colors", 0.5, 0.5), phrase("nodes", 0.3)
+    )
+    found = one(made, "planar graph", "four color", "chromatic number")
+    assert found.present.tolist() == [True, False, True]
+    assert found.correct.tolist() == [True, True, False]
+    assert found.confidence == pytest.approx([0.6, 0.5, 0.3])
+    assert found.gold.tolist() == [[1, 2]]
+    assert found.words.tolist() == [2, 2, 1]
+    assert found.rank.tolist() == [0, 1, 2]
+
+
+def test_a_phrase_said_twice_counts_once_as_it_was_said_first() -> None:
+    made = prediction(phrase("planar graph", 0.9, 0.9), phrase("planar graphs", 0.1, 0.1))
+    found = one(made, "planar graph")
+    assert found.confidence == pytest.approx([0.9])
+
+
+def test_filters_of_f1_do_not_apply() -> None:
+    made = prediction(phrase("<unk> graph", 0.2, 0.2), phrase("nodes , colors", 0.3, 0.3, 0.3))
+    assert len(one(made, "planar graph")) == 2
+
+
+def test_a_phrase_of_nothing_is_no_phrase() -> None:
+    assert len(one(prediction(phrase("", 0.5), phrase(" ", 0.5)), "planar graph")) == 0
+
+
+def test_position_is_where_the_phrase_first_occurs() -> None:
+    made = prediction(phrase("graph", 0.5), phrase("planar", 0.5), phrase("matching", 0.5))
+    found = one(made, "graph")
+    assert found.position[0] == 0.0
+    assert found.position[1] == pytest.approx(TEXT.index("planar") / len(TEXT))
+
+
+def test_phrases_without_probabilities_are_left_out_and_counted() -> None:
+    made = prediction(ScoredPhrase(text="nodes"), phrase("planar graph", 0.5, 0.5))
+    found = one(made, "nodes")
+    assert len(found) == 1
+    assert found.without_confidence == 1
+    assert found.rank.tolist() == [1]  # it still stands second
+
+
+def test_stated_confidence_is_used_only_where_every_phrase_has_it() -> None:
+    stated = ScoredPhrase(text="nodes", token_log_probs=(math.log(0.5),), confidence=0.2)
+    both = one(prediction(stated), "nodes")
+    assert (both.source, both.confidence.tolist()) == ("stated", [0.2])
+    assert both.own == pytest.approx([0.5])
+    mixed = one(prediction(stated, phrase("colors", 0.7)), "nodes")
+    assert (mixed.source, mixed.confidence.tolist()) == ("kpp", pytest.approx([0.5, 0.7]))
+    asked = one(prediction(stated), "nodes", confidence="kpp")
+    assert asked.confidence == pytest.approx([0.5])
+
+
+@pytest.mark.parametrize("bad", [1.5, -0.1, math.nan])
+def test_a_stated_confidence_must_be_a_probability(bad: float) -> None:
+    with pytest.raises(KeywrightError, match="must lie in"):
+        one(prediction(ScoredPhrase(text="nodes", confidence=bad)), "nodes")
+
+
+def test_bad_probabilities_name_the_document() -> None:
+    pairs = [
+        (
+            Document(title="", body=TEXT, keyphrases=("nodes",), id="d7"),
+            prediction(ScoredPhrase(text="nodes", token_log_probs=(math.nan,))),
+        )
+    ]
+    with pytest.raises(KeywrightError, match="document d7: phrase 'nodes'"):
+        collect(pairs, protocols.load("chan19"))
+
+
+def test_the_protocol_says_what_a_phrase_is() -> None:
+    made = prediction(phrase("client/server", 0.4))
+    text = document("a client asks a server", "server")
+    split = collect([(text, made)], protocols.load("exhird"))
+    whole = collect([(text, made)], protocols.load("chan19"))
+    assert (split.present.tolist(), split.correct.tolist()) == ([True, True], [False, True])
+    assert split.confidence == pytest.approx([0.4, 0.4])
+    assert whole.present.tolist() == [False]
+
+
+def test_the_protocol_says_what_presence_is() -> None:
+    made = prediction(phrase("plana", 0.4))
+    assert one(made, "nodes").present.tolist() == [False]
+    assert one(made, "nodes", protocol="kpdrop").present.tolist() == [True]  # characters will do
+
+
+def test_stemmed_gold_does_not_leave_predictions_unstemmed() -> None:
+    """SemEval's gold is stemmed; predictions are not, and must be, to be compared with it."""
+    made = prediction(phrase("planar graphs", 0.5, 0.5), phrase("databases", 0.5))
+    found = one(made, "planar graph", "databas", protocol="chan19:targets_stemmed=true")
+    assert found.correct.tolist() == [True, True]
+
+
+def test_any_name_of_a_gold_phrase_is_right() -> None:
+    made = prediction(phrase("colors", 0.5))
+    found = one(made, "hues|colors", protocol="chan19:variants=true")
+    assert found.correct.tolist() == [True]
+
+
+def test_parts_and_their_gold() -> None:
+    made = prediction(phrase("nodes", 0.5), phrase("matching", 0.5))
+    found = one(made, "nodes", "matching", "flow")
+    assert found.mask("present").tolist() == [True, False]
+    assert found.mask("absent").tolist() == [False, True]
+    assert found.mask("all").all()
+    assert [found.targets(part).tolist() for part in ("present", "absent", "all")] == [
+        [1],
+        [2],
+        [3],
+    ]
+    with pytest.raises(ValueError, match="no part"):
+        found.mask("presents")
+
+
+def test_no_gold_is_not_a_phrase_to_be_found() -> None:
+    """chan19 reads an empty gold line as one empty target."""
+    found = one(prediction(phrase("nodes", 0.5)))
+    assert found.gold.tolist() == [[0, 0]]
+
+
+def test_no_predictions_at_all() -> None:
+    found = one(prediction(), "nodes")
+    assert len(found) == 0
+    assert found.documents == 1
+    assert np.isnan(found.confidence).sum() == 0

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from keywright.errors import ConfigError, DataError
-from keywright.predictor import BATCHES_PER_WINDOW, Batched, after, load
+from keywright.predictor import after, load
+from keywright.runtime.batched import BATCHES_PER_WINDOW, Batched
 from keywright.types import Document, Prediction, ScoredPhrase
 from tests.runs import untrained_run
 

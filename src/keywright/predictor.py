@@ -7,28 +7,21 @@ imported only for the former.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from keywright import config, parts
 from keywright.errors import ConfigError, DataError, MissingExtraError, nearest
+from keywright.runtime.batched import Batched, default_batch
 from keywright.types import Document, Prediction
 
 EXTRACTORS = "keywright.extractors"
-# Batches of like length are cut from so many batches' worth of documents: more of them pad less,
-# but the first prediction comes later.
-BATCHES_PER_WINDOW = 16
-# Sequences that a model continues at once, by default. More of them are no faster on a CPU.
-ROWS = 256
-MOST_DOCUMENTS = 32
 # Tokens of a document that are read. Training cuts documents shorter to save time; abstracts are
 # seldom longer, and BERT-like encoders have no more positions.
 SOURCE = 512
-
-T = TypeVar("T")
 
 
 class Predictor(Protocol):
@@ -41,27 +34,6 @@ class Predictor(Protocol):
 
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
         """One prediction for every document, in their order, streamed."""
-
-
-@dataclass(frozen=True)
-class Batched:
-    """A predictor that takes documents in batches of like length and restores their order."""
-
-    decode: Callable[[Sequence[Document]], list[Prediction]]
-    batch: int
-
-    @property
-    def window(self) -> int:
-        return self.batch * BATCHES_PER_WINDOW
-
-    def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        for window in _cut(documents, self.window):
-            order = sorted(range(len(window)), key=lambda i: len(window[i].text))
-            predicted: dict[int, Prediction] = {}
-            for indices in _cut(order, self.batch):
-                found = self.decode([window[i] for i in indices])
-                predicted.update(zip(indices, found, strict=True))
-            yield from (predicted[i] for i in range(len(window)))
 
 
 @dataclass(frozen=True)
@@ -143,8 +115,8 @@ def _load_run(
     decoder = Decoder(strategy, run.vocabulary, runs.paradigm(run.config))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model: Any = run.model.to(device)
-    batch = batch or _batch(model.rows_per_document * decoder.beams)
-    max_source = max_source or _source(run.config)
+    batch = batch or default_batch(model.rows_per_document * decoder.beams)
+    max_source = max_source or source_length(run.config)
 
     def predict(documents: Sequence[Document]) -> list[Prediction]:
         return decoder(model, make_batch(documents, run.vocabulary, max_source).to(device))
@@ -158,11 +130,7 @@ def _load_run(
     return Loaded(Batched(predict, batch), used)
 
 
-def _batch(rows_per_document: int) -> int:
-    return min(MOST_DOCUMENTS, max(1, ROWS // rows_per_document))
-
-
-def _source(run: config.Config) -> int:
+def source_length(run: config.Config) -> int:
     positions: int = run.model.settings.get("positions", SOURCE)
     return max(run.data.max_source, min(SOURCE, positions))
 
@@ -181,9 +149,3 @@ def _strategy(own: config.Part, name: str | None, settings: Sequence[str]) -> co
     for setting in settings:
         config.override(table, setting.removeprefix("decode."))
     return config.Part(chosen.name, table)
-
-
-def _cut(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    values = iter(values)
-    while piece := list(islice(values, size)):
-        yield piece

@@ -2,7 +2,7 @@
 
 A strategy is a part: its `Config` adds to the `Options` that all of them share, and its `search`
 gives every row of the model its hypotheses. What phrases they spell, and in which order a
-prediction lists them, is decided in one place, `_phrases`.
+prediction lists them, is decided in one place, `runtime.phrases`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from keywright import config
 from keywright.data.batch import Batch
 from keywright.data.targets import Paradigm
 from keywright.data.vocab import Lexicon
-from keywright.decoding import _phrases
 from keywright.decoding._rules import Rules
 from keywright.nn.generator import Generator
+from keywright.runtime import phrases
 from keywright.types import Prediction
 
 
@@ -36,4 +36,5 @@ class Decoder:
     def __call__(self, model: Generator, batch: Batch) -> list[Prediction]:
         """The predictions of a batch, in its order; `model` must be in evaluation mode."""
         found = self._strategy.search(self.config, model, batch, self._rules)
-        return _phrases.predictions(batch, found, self._vocabulary, self._rules)
+        rules = self._rules
+        return phrases.predictions(batch, found, self._vocabulary, rules.options, rules.ranking)

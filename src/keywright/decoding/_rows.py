@@ -12,20 +12,7 @@ from torch import Tensor
 from keywright.data.batch import Batch
 from keywright.decoding._rules import Rules
 from keywright.nn.generator import Generator, Step
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """A generated sequence. `log_probs` are the model's, whatever the strategy made of them."""
-
-    tokens: list[int]  # with the end mark, where one was reached
-    log_probs: list[float]
-    attended: list[int] | None  # the source position most attended to while saying each token
-    score: float  # what a search ranks by
-
-
-Found = list[list[Hypothesis]]
-"""For every row of the model, its hypotheses, best first."""
+from keywright.runtime.phrases import Found, Hypothesis
 
 Choose = Callable[[Tensor, Tensor], Tensor]
 """(log-probabilities [R, V + X] of what is allowed, the rows [R] they belong to) -> tokens [R]"""

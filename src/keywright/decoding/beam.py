@@ -22,9 +22,11 @@ from keywright.config import Count, NonNegative
 from keywright.data.batch import Batch
 from keywright.data.targets import Paradigm
 from keywright.data.vocab import PAD
-from keywright.decoding._rows import Found, History, Hypothesis, most_attended
-from keywright.decoding._rules import Options, Rules
+from keywright.decoding._rows import History, most_attended
+from keywright.decoding._rules import Rules
 from keywright.nn.generator import Generator, Rows
+from keywright.runtime.options import Options
+from keywright.runtime.phrases import Found, Hypothesis
 
 # Ended beams leave lanes idle; dropping them means copying the memory of all that stay.
 FEWEST_BUSY = 0.75

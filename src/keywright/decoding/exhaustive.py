@@ -19,10 +19,11 @@ from typing import Literal
 from keywright.config import Count, NonNegative
 from keywright.data.batch import Batch
 from keywright.data.targets import Paradigm
-from keywright.decoding._rows import Found
-from keywright.decoding._rules import Options, Ranking, Rules
+from keywright.decoding._rules import Rules
 from keywright.decoding.beam import search_beams
 from keywright.nn.generator import Generator
+from keywright.runtime.options import Options, Ranking
+from keywright.runtime.phrases import Found
 
 
 @dataclass(frozen=True, kw_only=True)

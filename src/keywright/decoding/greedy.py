@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from keywright.data.batch import Batch
-from keywright.decoding._rows import Found, grow
-from keywright.decoding._rules import Options, Rules
+from keywright.decoding._rows import grow
+from keywright.decoding._rules import Rules
 from keywright.nn.generator import Generator
+from keywright.runtime.options import Options
+from keywright.runtime.phrases import Found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,11 @@ from torch import Tensor
 
 from keywright.config import Count, Natural, Positive
 from keywright.data.batch import Batch
-from keywright.decoding._rows import Found, grow
-from keywright.decoding._rules import Options, Rules
+from keywright.decoding._rows import grow
+from keywright.decoding._rules import Rules
 from keywright.nn.generator import Generator
+from keywright.runtime.options import Options
+from keywright.runtime.phrases import Found
 from keywright.types import Document
 
 Share = Annotated[float, Meta(gt=0, le=1)]

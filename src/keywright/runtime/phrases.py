@@ -6,7 +6,7 @@ prediction is one of
 - `generated`: as the sequence has them;
 - `phrase`: by the mean log-probability of a phrase's own tokens, special ones excluded. A set
   model's slots have no order; this is that of their confidence (1 / KPP);
-- `sequence` and `votes`: see `exhaustive`.
+- `sequence` and `votes`: see `decoding.exhaustive`.
 
 De-duplication comes after ordering and keeps the first, that is the best, of its kind.
 """
@@ -14,17 +14,45 @@ De-duplication comes after ordering and keeps the first, that is the best, of it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
-from keywright.data.batch import Batch
 from keywright.data.targets import split
 from keywright.data.vocab import UNK, Lexicon
-from keywright.decoding._rows import Found, Hypothesis
-from keywright.decoding._rules import Options, Rules
 from keywright.errors import ConfigError
+from keywright.runtime.options import Options, Ranking
 from keywright.text.stem import stems
-from keywright.types import Prediction, ScoredPhrase
+from keywright.types import Document, Prediction, ScoredPhrase
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A generated sequence. `log_probs` are the model's, whatever the strategy made of them."""
+
+    tokens: list[int]  # with the end mark, where one was reached
+    log_probs: list[float]
+    attended: list[int] | None  # the source position most attended to while saying each token
+    score: float  # what a search ranks by
+
+
+Found = list[list[Hypothesis]]
+"""For every row of the model, its hypotheses, best first."""
+
+
+class Batch(Protocol):
+    """What spelling needs of a batch, of torch's or of numpy's arrays."""
+
+    @property
+    def documents(self) -> Sequence[Document]: ...
+
+    @property
+    def extension(self) -> Sequence[tuple[str, ...]]:
+        """The words behind ids V, V + 1, ... of each document."""
+
+    @property
+    def source_extended(self) -> Any:
+        """[B, S] ids in the output space."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +77,11 @@ class Candidate:
         return Candidate(self.tokens, self.words, self.log_probs, self.sequence, score)
 
 
-def predictions(batch: Batch, found: Found, vocabulary: Lexicon, rules: Rules) -> list[Prediction]:
+def predictions(
+    batch: Batch, found: Found, vocabulary: Lexicon, options: Options, ranking: Ranking
+) -> list[Prediction]:
     """The prediction of every document of a batch from the hypotheses of the model's rows."""
-    each = len(found) // max(1, len(batch))
+    each = len(found) // max(1, len(batch.documents))
     return [
         Prediction(
             document_id=document.id,
@@ -63,9 +93,9 @@ def predictions(batch: Batch, found: Found, vocabulary: Lexicon, rules: Rules) -
                     score=candidate.score,
                 )
                 for candidate in _chosen(
-                    _Source(batch, place, vocabulary, rules.options),
+                    _Source(batch, place, vocabulary, options),
                     found[place * each : (place + 1) * each],
-                    rules,
+                    ranking,
                 )
             ),
         )
@@ -73,16 +103,16 @@ def predictions(batch: Batch, found: Found, vocabulary: Lexicon, rules: Rules) -
     ]
 
 
-def _chosen(source: _Source, found: Found, rules: Rules) -> list[Candidate]:
+def _chosen(source: _Source, found: Found, ranking: Ranking) -> list[Candidate]:
     """The phrases of one document, best first."""
-    options = rules.options
+    options = source.options
     candidates = [
         candidate
         for hypotheses in found
         for hypothesis in hypotheses
         for candidate in source.candidates(hypothesis)
     ]
-    candidates = _ORDERS[rules.ranking](candidates)
+    candidates = _ORDERS[ranking](candidates)
     if options.unique_phrases:
         candidates = _firsts(candidates, lambda candidate: candidate.stems)
     if options.unique_starts and options.starts_window is None:

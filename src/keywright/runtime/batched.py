@@ -1,0 +1,50 @@
+"""Documents in batches of like length, their predictions in order again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
+
+from keywright.types import Document, Prediction
+
+# Batches of like length are cut from so many batches' worth of documents: more of them pad less,
+# but the first prediction comes later.
+BATCHES_PER_WINDOW = 16
+# Sequences that a model continues at once, by default. More of them are no faster on a CPU.
+ROWS = 256
+MOST_DOCUMENTS = 32
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Batched:
+    """A predictor that takes documents in batches of like length and restores their order."""
+
+    decode: Callable[[Sequence[Document]], list[Prediction]]
+    batch: int
+
+    @property
+    def window(self) -> int:
+        return self.batch * BATCHES_PER_WINDOW
+
+    def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
+        for window in _cut(documents, self.window):
+            order = sorted(range(len(window)), key=lambda i: len(window[i].text))
+            predicted: dict[int, Prediction] = {}
+            for indices in _cut(order, self.batch):
+                found = self.decode([window[i] for i in indices])
+                predicted.update(zip(indices, found, strict=True))
+            yield from (predicted[i] for i in range(len(window)))
+
+
+def default_batch(rows_per_document: int) -> int:
+    return min(MOST_DOCUMENTS, max(1, ROWS // rows_per_document))
+
+
+def _cut(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    values = iter(values)
+    while piece := list(islice(values, size)):
+        yield piece

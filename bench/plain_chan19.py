@@ -150,12 +150,12 @@ class PlainChan19:
             self.rows[name.format(measure)].append(value)
 
     def score_degrees(self, part: str, predictions: list[Phrase], targets: list[Phrase]) -> None:
-        pairs = [[compare(phrase, target) for target in targets] for phrase in predictions]
+        """FG and its ablations, each computed by itself as in the release."""
         for without in FG_VARIANTS:
             name = f"{part}.FG-{without}" if without else f"{part}.FG"
-            self.rows[name].append(fine_grained(predictions, targets, pairs, without))
-        best = [max(row, key=lambda pair: (pair[0] + pair[3]) / 2) for row in pairs if row]
-        for place, name in ((1, "TokenP"), (2, "TokenR"), (3, "TokenF1")):
+            self.rows[name].append(fine_grained(predictions, targets, without))
+        best = [best_pair(phrase, targets) for phrase in predictions if targets]
+        for place, name in ((0, "TokenP"), (1, "TokenR"), (2, "TokenF1")):
             self.rows[f"{part}.{name}"].append(sum(pair[place] for pair in best))
 
     def scores(self) -> dict[str, float]:
@@ -300,12 +300,30 @@ def ideal_order(relevance: np.ndarray, k: int) -> np.ndarray:
     return np.array(order, dtype=int)
 
 
-def compare(prediction: Phrase, target: Phrase) -> tuple[float, float, float, float]:
-    """Edit similarity, token precision, recall and F1."""
-    edit = 1 - edit_distance(prediction, target) / max(len(prediction), len(target))
+def edit_similarity(prediction: Phrase, target: Phrase) -> float:
+    return 1 - edit_distance(prediction, target) / max(len(prediction), len(target))
+
+
+def token_scores(prediction: Phrase, target: Phrase) -> tuple[float, float, float]:
+    """Precision, recall and F1 of token multisets."""
     shared = sum((Counter(prediction) & Counter(target)).values())
     precision, recall = shared / len(prediction), shared / len(target)
-    return edit, precision, recall, 2 * precision * recall / max(precision + recall, 1e-5)
+    return precision, recall, 2 * precision * recall / max(precision + recall, 1e-5)
+
+
+def degree(prediction: Phrase, target: Phrase, without: str = "") -> float:
+    """How alike two phrases are."""
+    if without == "edit":
+        return token_scores(prediction, target)[2]
+    if without == "token":
+        return edit_similarity(prediction, target)
+    return (edit_similarity(prediction, target) + token_scores(prediction, target)[2]) / 2
+
+
+def best_pair(prediction: Phrase, targets: list[Phrase]) -> tuple[float, float, float]:
+    """The token scores with the target that is most alike, the first of equals."""
+    degrees = [degree(prediction, target) for target in targets]
+    return token_scores(prediction, targets[int(np.argmax(degrees))])
 
 
 def edit_distance(a: Phrase, b: Phrase) -> int:
@@ -323,23 +341,15 @@ def edit_distance(a: Phrase, b: Phrase) -> int:
     return table[-1][-1]
 
 
-def fine_grained(
-    predictions: list[Phrase],
-    targets: list[Phrase],
-    pairs: list[list[tuple[float, float, float, float]]],
-    without: str,
-) -> float:
+def fine_grained(predictions: list[Phrase], targets: list[Phrase], without: str) -> float:
     if not predictions and not targets:
         return 1.0
     if not predictions or not targets:
         return 0.0
-
-    def degree(pair: tuple[float, float, float, float]) -> float:
-        edit, _, _, token = pair
-        return {"edit": token, "token": edit}.get(without, (edit + token) / 2)
-
-    scores = [max(degree(pair) for pair in row) for row in pairs]
-    scores = [score if score > 0.1 else 0.0 for score in scores]
+    scores = []
+    for prediction in predictions:
+        score = max(degree(prediction, target, without) for target in targets)
+        scores.append(score if score > 0.1 else 0.0)
     if without != "repetition":
         scores = without_repetition(predictions, targets, scores)
     mean = sum(scores) / len(predictions)

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from keywright.nn.transformer import Cache, Decoder, Encoder, Shape, Sharing, SinusoidalPositions
+from keywright.nn.rows import Sharing
+from keywright.nn.transformer import Cache, Decoder, Encoder, Shape, SinusoidalPositions
 
 SHAPES = [
     Shape(width=12, heads=3, inner=20, layers=2, dropout=0.0, norm=norm, activation=activation)

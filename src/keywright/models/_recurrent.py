@@ -15,9 +15,9 @@ from keywright.data.batch import Batch
 from keywright.data.vocab import BOS, PAD, Lexicon
 from keywright.errors import ConfigError
 from keywright.nn.attention import AdditiveAttention
-from keywright.nn.copy import first_positions, input_ids
+from keywright.nn.copy import first_positions, input_ids, log_probs
 from keywright.nn.rnn import BiGRU
-from keywright.nn.rows import TensorRows
+from keywright.nn.rows import SharedRows, Sharing, TensorRows
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Memory(TensorRows):
-    """A document as the decoder sees it."""
+class Memory(SharedRows):
+    """B documents as the decoder sees them, whose rows share them."""
 
-    states: Tensor  # [R, S, M] encoder states, M = 2 * encoder
-    keys: Tensor  # [R, S, A] their part of the attention
-    mask: Tensor  # [R, S]
-    final: Tensor  # [R, M] the encoder's final state
-    source: Tensor  # [R, S] ids of the output space
-    first: Tensor  # [R, S] see `first_positions`
-    extension_inputs: Tensor  # [R, X]
+    states: Tensor  # [B, S, M] encoder states, M = 2 * encoder
+    keys: Tensor  # [B, S, A] their part of the attention
+    mask: Tensor  # [B, S]
+    final: Tensor  # [B, M] the encoder's final state
+    source: Tensor  # [B, S] ids of the output space
+    first: Tensor  # [B, S] see `first_positions`
+    extension_inputs: Tensor  # [B, X]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,9 @@ class Recurrent(nn.Module):
         embedded = self.dropout(self.embedding(batch.source))
         states, final = self.read(embedded, batch)
         states = self.dropout(states)
+        each = torch.arange(len(batch), device=states.device)
         return Memory(
+            sharing=Sharing.of(each, len(batch)),
             states=states,
             keys=self.attention.key(states),
             mask=batch.source_mask,
@@ -88,11 +90,22 @@ class Recurrent(nn.Module):
         return states, final
 
     def start(self, memory: Memory) -> tuple[Tensor, State]:
-        tokens = torch.full((len(memory.final),), BOS, device=memory.final.device)
-        return tokens, State(hidden=self.bridge(memory.final).tanh())  # eq. 8
+        final = memory.final[memory.sharing.owner]
+        tokens = torch.full((len(final),), BOS, device=final.device)
+        return tokens, State(hidden=self.bridge(final).tanh())  # eq. 8
 
     def embed(self, tokens: Tensor, memory: Memory) -> Tensor:
         """Embeddings [R, T, E] of output-space tokens [R, T]."""
-        ids = input_ids(tokens, memory.extension_inputs, self.vocabulary_size)
+        extension = memory.extension_inputs[memory.sharing.owner]
+        ids = input_ids(tokens, extension, self.vocabulary_size)
         embedded: Tensor = self.dropout(self.embedding(ids))
         return embedded
+
+    def distribution(
+        self, logits: Tensor, gate: Tensor | None, energies: Tensor, memory: Memory
+    ) -> Tensor:
+        """log p [R, V + X] from the logits of producing [R, V] and energies of copying [R, S]."""
+        owner = memory.sharing.owner
+        extension = memory.extension_inputs.shape[1]
+        source, first = memory.source[owner], memory.first[owner]
+        return log_probs(logits, gate, energies, source, first, extension)

@@ -8,6 +8,7 @@ over all positions. `CatSeqD`, `CatSeqCorr` and `CatSeqTG` replace one part each
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ from keywright.data.batch import Batch
 from keywright.data.vocab import Lexicon
 from keywright.models._recurrent import Config, Memory, Recurrent, State
 from keywright.nn.attention import attend
-from keywright.nn.copy import PointerSoftmax, log_probs, target_log_prob
+from keywright.nn.copy import PointerSoftmax, target_log_prob
 from keywright.nn.generator import Step
 from keywright.nn.loss import Loss, likelihood_loss
 
@@ -47,26 +48,24 @@ class CatSeq(Recurrent):
     def step(self, tokens: Tensor, state: State, memory: Memory) -> Step:
         embedded = self.embed(tokens.unsqueeze(1), memory)
         decoded, state = self.decode(embedded, state, memory)
-        features, gate = self.output(*_features(decoded, slice(None)))
-        energies = decoded.energies.squeeze(1)
-        distribution = log_probs(
-            self.output.vocabulary(features.squeeze(1)),
-            gate.squeeze(1),
-            energies,
-            memory.source,
-            memory.first,
-            memory.extension_inputs.shape[1],
-        )
-        return Step(distribution, state, attention=energies.softmax(dim=-1))
+        features, gate = self.output(*_features(decoded, (slice(None), 0)))
+        energies = decoded.energies[:, 0]
+        log_probs = self.distribution(self.output.vocabulary(features), gate, energies, memory)
+        return Step(log_probs, state, attention=energies.softmax(dim=-1))
 
     def decode(
         self, embedded: Tensor, state: State, memory: Memory, counts: Tensor | None = None
     ) -> tuple[Decoded, State]:
-        """Read T tokens [R, T, E], of which the first `counts` [R] of each row are real."""
+        """Read T tokens [R, T, E] of every row.
+
+        When each document has one row, only the first `counts` [B] of its tokens may be real.
+        """
         hidden, _ = self.decoder(embedded, state.hidden.unsqueeze(0))  # eq. 7
         dropped = self.dropout(hidden)
-        energies = self.attention(dropped, memory.keys, memory.mask, counts)  # eq. 9
+        queries = memory.sharing.join(dropped)
+        energies = self.attention(queries, memory.keys, memory.mask, counts)  # eq. 9
         context = attend(energies, memory.states)  # eq. 10
+        energies, context = (memory.sharing.part(x, embedded.shape[1]) for x in (energies, context))
         return Decoded(hidden, dropped, energies, context), State(hidden=hidden[:, -1])
 
     def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
@@ -99,7 +98,7 @@ class CatSeq(Recurrent):
         return memory, decoded, log_prob
 
 
-def _features(decoded: Decoded, index: Tensor | slice) -> tuple[Tensor, Tensor, Tensor | None]:
+def _features(decoded: Decoded, index: Any) -> tuple[Tensor, Tensor, Tensor | None]:
     """The inputs of the output layer at some positions of [R, T]."""
     extra = None if decoded.extra is None else decoded.extra[index]
     return decoded.state[index], decoded.context[index], extra

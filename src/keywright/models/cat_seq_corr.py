@@ -55,7 +55,7 @@ class CatSeqCorr(CatSeq):
         tokens, state = super().start(memory)
         return tokens, State(
             hidden=state.hidden,
-            coverage=memory.states.new_zeros(memory.mask.shape),
+            coverage=memory.states.new_zeros(len(tokens), memory.mask.shape[1]),
             written=state.hidden.new_zeros(len(tokens), 0, state.hidden.shape[1]),
         )
 
@@ -69,11 +69,14 @@ class CatSeqCorr(CatSeq):
         assert isinstance(state, State)
         hidden, _ = self.decoder(embedded, state.hidden.unsqueeze(0))
         dropped = self.dropout(hidden)
+        owner = memory.sharing.owner  # every row has a coverage, and with it keys, of its own
         energies, coverage = self.attention.covering(
-            dropped, memory.keys, memory.mask, state.coverage
+            dropped, memory.keys[owner], memory.mask[owner], state.coverage
         )
+        context = attend(memory.sharing.join(energies), memory.states)
+        context = memory.sharing.part(context, embedded.shape[1])
         # What step t reviews ends with the state before it.
         written = torch.cat([state.written, state.hidden.unsqueeze(1), hidden[:, :-1]], dim=1)
         review = attend(self.review.reviewing(dropped, self.review.key(written)), written)
-        decoded = Decoded(hidden, dropped, energies, attend(energies, memory.states), review)
+        decoded = Decoded(hidden, dropped, energies, context, review)
         return decoded, State(hidden=hidden[:, -1], coverage=coverage, written=written)

@@ -64,7 +64,7 @@ class CatSeqD(CatSeq):
 
     def start(self, memory: Memory) -> tuple[Tensor, State]:
         tokens, state = super().start(memory)
-        nothing = memory.final.new_zeros(len(tokens), self.config.target_encoder)
+        nothing = state.hidden.new_zeros(len(tokens), self.config.target_encoder)
         return tokens, State(hidden=state.hidden, meaning=nothing)
 
     def decode(

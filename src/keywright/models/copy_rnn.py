@@ -19,7 +19,7 @@ from keywright.data.vocab import Lexicon
 from keywright.models import _recurrent
 from keywright.models._recurrent import Recurrent, State
 from keywright.nn.attention import attend
-from keywright.nn.copy import NEVER, log_probs, target_log_prob
+from keywright.nn.copy import NEVER, target_log_prob
 from keywright.nn.generator import Step
 from keywright.nn.loss import Loss, likelihood_loss
 
@@ -42,7 +42,7 @@ def build(config: Config, vocabulary: Lexicon) -> nn.Module:
 
 @dataclass(frozen=True)
 class Memory(_recurrent.Memory):
-    copy_keys: Tensor  # [R, S, D] tanh(h_j W_c)
+    copy_keys: Tensor  # [B, S, D] tanh(h_j W_c)
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,15 @@ class CopyRNN(Recurrent):
 
     def step(self, tokens: Tensor, state: State, memory: _recurrent.Memory) -> Step:
         assert isinstance(memory, Memory)
+        rows = memory.sharing
         embedded = self.embed(tokens.unsqueeze(1), memory)
-        decoded = self.decode(embedded, state.hidden.unsqueeze(1), memory)
-        distribution = log_probs(
-            self.vocabulary(decoded.features.squeeze(1)),
-            None,
-            decoded.copying.squeeze(1),
-            memory.source,
-            memory.first,
-            memory.extension_inputs.shape[1],
+        decoded = self.decode(rows.join(embedded), rows.join(state.hidden.unsqueeze(1)), memory)
+        hidden, features, copying, attention = (
+            rows.part(x, 1).squeeze(1)
+            for x in (decoded.hidden, decoded.features, decoded.copying, decoded.attention)
         )
-        attention = decoded.attention.squeeze(1).softmax(dim=-1)
-        return Step(distribution, State(hidden=decoded.hidden.squeeze(1)), attention)
+        log_probs = self.distribution(self.vocabulary(features), None, copying, memory)
+        return Step(log_probs, State(hidden=hidden), attention.softmax(dim=-1))
 
     def decode(
         self, embedded: Tensor, hidden: Tensor, memory: Memory, counts: Tensor | None = None

@@ -17,13 +17,13 @@ from keywright.data.batch import Batch
 from keywright.data.vocab import BOS, PAD, Lexicon
 from keywright.nn import copy
 from keywright.nn.generator import Step
+from keywright.nn.rows import Sharing
 from keywright.nn.transformer import (
     Cache,
     Decoder,
     Encoder,
     KeyValue,
     Shape,
-    Sharing,
     SinusoidalPositions,
 )
 

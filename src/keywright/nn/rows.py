@@ -1,19 +1,80 @@
-"""Memory and state of a generator as a dataclass of tensors with one entry per row."""
+"""Memory and state of a generator: dataclasses of tensors that rows can be selected from."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
+import torch
 from torch import Tensor
 
 
 @dataclass(frozen=True)
 class TensorRows:
-    """Base of dataclasses whose fields are all tensors [R, ...]."""
+    """Base of dataclasses whose fields are all tensors [R, ...]: an entry per row."""
 
     def select(self, index: Tensor) -> Self:
         """The rows at `index` [R'] (repeats allowed), in that order."""
         return type(self)(
             **{f.name: getattr(self, f.name).index_select(0, index) for f in fields(self)}
+        )
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Which of B documents each of R rows reads.
+
+    The rows of a document ask its keys and values side by side, as one longer query: these are
+    then neither copied nor fetched from memory once for every row.
+    """
+
+    owner: Tensor  # [R] long, the document
+    place: Tensor  # [R] long, 0, 1, ... among the rows of that document
+    documents: int  # B
+    most: int  # rows of the document that has most
+    even: bool  # whether every document has as many, and all are in order
+
+    @classmethod
+    def of(cls, owner: Tensor, documents: int) -> Self:
+        counts = torch.bincount(owner, minlength=documents)
+        order = owner.argsort(stable=True)
+        first = counts.cumsum(0) - counts
+        numbers = torch.arange(len(owner), device=owner.device)
+        place = torch.empty_like(owner)
+        place[order] = numbers - first[owner[order]]
+        most = int(counts.max())
+        even = len(owner) == documents * most and torch.equal(order, numbers)
+        return cls(owner, place, documents, most, even)
+
+    def join(self, x: Tensor) -> Tensor:
+        """[R, T, D] to [B, most * T, D], zeros where a document has fewer rows."""
+        if self.even:
+            return x.reshape(self.documents, -1, x.shape[-1])
+        joined = x.new_zeros(self.documents, self.most, *x.shape[1:])
+        joined[self.owner, self.place] = x
+        return joined.flatten(1, 2)
+
+    def part(self, x: Tensor, length: int) -> Tensor:
+        """What was joined, [B, most * T, E], as [R, T, E] again; T is `length`."""
+        if self.even:
+            return x.reshape(len(self.owner), length, -1)
+        return x.reshape(self.documents, self.most, length, -1)[self.owner, self.place]
+
+
+@dataclass(frozen=True)
+class SharedRows:
+    """Base of dataclasses whose other fields are all tensors [B, ...]: an entry per document."""
+
+    sharing: Sharing
+
+    def select(self, index: Tensor) -> Self:
+        """The rows at `index` [R'] (repeats allowed), in that order."""
+        owner = self.sharing.owner[index]
+        used, position = torch.unique(owner, return_inverse=True)
+        if 2 * len(used) > self.sharing.documents:  # most are still read: leave them in place
+            return replace(self, sharing=Sharing.of(owner, self.sharing.documents))
+        tensors = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "sharing"}
+        return type(self)(
+            sharing=Sharing.of(position, len(used)),
+            **{name: tensor[used] for name, tensor in tensors.items()},
         )

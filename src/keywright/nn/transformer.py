@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from keywright.nn.rows import Sharing
+
 Norm = Literal["pre", "post"]
 Activation = Literal["relu", "gelu"]
 
@@ -154,47 +156,6 @@ class Encoder(nn.Module):
             x = layer(x, mask[:, None, None, :])
         normal: Tensor = self.norm(x)
         return normal
-
-
-@dataclass(frozen=True)
-class Sharing:
-    """Which of B documents each of R rows reads.
-
-    The rows of a document ask its keys and values side by side, as one longer query: these are
-    then neither copied nor fetched from memory once for every row.
-    """
-
-    owner: Tensor  # [R] long, the document
-    place: Tensor  # [R] long, 0, 1, ... among the rows of that document
-    documents: int  # B
-    most: int  # rows of the document that has most
-    even: bool  # whether every document has as many, and all are in order
-
-    @classmethod
-    def of(cls, owner: Tensor, documents: int) -> Self:
-        counts = torch.bincount(owner, minlength=documents)
-        order = owner.argsort(stable=True)
-        first = counts.cumsum(0) - counts
-        numbers = torch.arange(len(owner), device=owner.device)
-        place = torch.empty_like(owner)
-        place[order] = numbers - first[owner[order]]
-        most = int(counts.max())
-        even = len(owner) == documents * most and torch.equal(order, numbers)
-        return cls(owner, place, documents, most, even)
-
-    def join(self, x: Tensor) -> Tensor:
-        """[R, T, D] to [B, most * T, D], zeros where a document has fewer rows."""
-        if self.even:
-            return x.reshape(self.documents, -1, x.shape[-1])
-        joined = x.new_zeros(self.documents, self.most, *x.shape[1:])
-        joined[self.owner, self.place] = x
-        return joined.flatten(1, 2)
-
-    def part(self, x: Tensor, length: int) -> Tensor:
-        """What was joined, [B, most * T, E], as [R, T, E] again; T is `length`."""
-        if self.even:
-            return x.reshape(len(self.owner), length, -1)
-        return x.reshape(self.documents, self.most, length, -1)[self.owner, self.place]
 
 
 class DecoderLayer(nn.Module):

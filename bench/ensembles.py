@@ -52,12 +52,13 @@ def gains(data: Path, corpus: str) -> Iterator[tuple[str, list[float]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
-    data = parser.parse_args().data
+    parser.add_argument("--corpora", nargs="+", default=CORPORA)
+    options = parser.parse_args()
     print("| corpus, weights |", " | ".join(METRICS), "| better all.F1@M |")
     print("| --- |", " | ".join(["---:"] * (len(METRICS) + 1)), "|")
-    for corpus in CORPORA:
+    for corpus in options.corpora:
         rows: dict[str, list[list[float]]] = {name: [] for name in WEIGHTS}
-        for name, gained in gains(data, corpus):
+        for name, gained in gains(options.data, corpus):
             rows[name].append(gained)
         for name, all_gained in rows.items():
             table = np.array(all_gained)

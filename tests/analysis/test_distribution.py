@@ -1,4 +1,4 @@
-"""How FG and token F1 are spread (003, figure 3)."""
+"""How FG and token F1 are spread (Luo et al. 2021, figure 3)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How much the choice of a measure matters: micro against macro, F1@M against @5 and @O.
 
-After 004 section 6.1, tables 5 and 6.
+After Thomas and Vajjala (2024), section 6.1, tables 5 and 6.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CUTOFFS = ("M", "5", "O")
 
 @dataclass(frozen=True)
 class Averages:
-    """One system's macro and micro value of a measure (004, table 5)."""
+    """One system's macro and micro value of a measure (table 5)."""
 
     system: str
     part: str
@@ -35,7 +35,7 @@ class Averages:
 
 @dataclass(frozen=True)
 class Cutoffs:
-    """One system's F1 at several cut-offs (004, table 6)."""
+    """One system's F1 at several cut-offs (table 6)."""
 
     system: str
     part: str

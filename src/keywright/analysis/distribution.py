@@ -1,6 +1,6 @@
 """How scores are spread over documents and phrases, not only what they are on average.
 
-After 003 section 5.4, figure 3: FG by document, token F1 by predicted phrase, in five parts.
+After Luo et al. (2021), figure 3: FG by document, token F1 by predicted phrase, in five parts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Do a system's phrases repeat themselves? After 002 section 6.2 and its appendix F.
+"""Do a system's phrases repeat themselves? After Yuan et al. (2020), section 6.2.
 
 All phrases count as they were produced, before any protocol's filters; two are the same if their
 normalised stems are.
@@ -18,9 +18,9 @@ class Diversity:
     """Means over documents, and shares of all phrases of the corpus.
 
     `repeated` phrases have been said before in the same document. Of the different phrases of a
-    document, those `repeated_first_words` begin with a word that one before them began with
-    (002 shows a CatSeq whose phrases all start with "test"), and `repeated_words` is the share of
-    their words that some phrase of the document has used before.
+    document, those `repeated_first_words` begin with a word that one before them began with (the
+    paper's appendix shows phrases that all start with "test"), and `repeated_words` is the share
+    of their words that some phrase of the document has used before.
     """
 
     documents: int

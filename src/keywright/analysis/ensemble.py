@@ -2,8 +2,8 @@
 
 A phrase's votes are the sum over the systems that give it of its confidence, discounted by its
 rank r as in DCG: c / log2(r + 1). Confidence is the recalibrated probability where there is one,
-else 1 / KPP (000, eq. 2 and 7); if any system gives neither, every confidence counts as 1, so that
-all systems vote in the same coin. All three lists are in the order of the votes.
+else 1 / KPP (`calibration.perplexity`); if any system gives neither, every confidence counts as 1,
+so that all systems vote in the same coin. All three lists are in the order of the votes.
 
 The vote keeps, of the present and of the absent phrases, as many as the systems give on average:
 without that the absent ones, on which systems rarely agree, would be voted out. Nothing is fitted.

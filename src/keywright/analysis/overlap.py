@@ -1,8 +1,8 @@
 """What systems agree on, right and wrong, and what one finds that the others do not.
 
-After 004 section 6.3. A phrase is what the protocol makes of it (stems after its filters); the
-agreement of two systems on a document is |A and B| / |A or B|, their shared phrases among all that
-either gives.
+After Thomas and Vajjala (2024), section 6.3. A phrase is what the protocol makes of it (stems
+after its filters); the agreement of two systems on a document is |A and B| / |A or B|, their shared
+phrases among all that either gives.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Split:
 @dataclass(frozen=True)
 class Bracket:
     """The documents whose agreement lies in [low, high) (1 is in the last), and what is shared
-    in them (004, figure 3)."""
+    in them (figure 3)."""
 
     low: float
     high: float

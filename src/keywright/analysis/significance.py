@@ -41,7 +41,7 @@ Rows = Mapping[str, Array]
 """Per system the [documents, columns] of a plan."""
 
 METRICS = tuple(f"{part}.F1@{cut}" for part in ("present", "absent") for cut in ("5", "M", "O"))
-"""The same measures for present and absent phrases, as 004's recommendations ask."""
+"""The same measures for present and absent phrases, as Thomas and Vajjala (2024) ask."""
 LOWER_IS_BETTER = ("MAE", "Dup")
 NEITHER_IS_BETTER = ("Unique", "Predicted", "Gold")
 # Sums in another order differ in their last bits; a tie must not be lost to that.

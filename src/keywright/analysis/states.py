@@ -1,6 +1,6 @@
 """A picture of decoder states after a delimiter: do phrases start from different places?
 
-002 section 6.2, figure 2: hidden states at 1, 2 and 3 steps after a delimiter, 2,000 of each,
+Yuan et al. (2020), figure 2: hidden states at 1, 2 and 3 steps after a delimiter, 2,000 of each,
 laid out by t-SNE with the settings of its appendix (learning rate 200, 1,000 iterations). The
 states come from a file, so nothing here knows about models.
 """

@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -30,6 +31,8 @@ from keywright.evaluate import evaluate, pair
 from keywright.metrics._base import Array
 from keywright.protocols import load
 from keywright.text.stem import stems
+
+Record = TypeVar("Record")
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATASETS = ("inspec", "krapivin")
@@ -142,7 +145,7 @@ class Source(msgspec.Struct):
         return f"{self.title} <eos> {self.abstract}"
 
 
-def lines_of(path: Path, kind: type) -> list:
+def lines_of(path: Path, kind: type[Record]) -> list[Record]:
     decode = msgspec.json.Decoder(kind).decode
     return [decode(line) for line in path.read_bytes().splitlines()]
 
@@ -152,7 +155,7 @@ def stemmed(text: str) -> str:
 
 
 def geometric_mean(probabilities: Sequence[float], count: int) -> float:
-    return math.prod(probabilities) ** (1 / count)
+    return float(math.prod(probabilities) ** (1 / count))
 
 
 class Bins:
@@ -314,7 +317,7 @@ def points(confidence: Array, sample: Sample, part: str) -> float:
 
 
 def by_chance(probability: Array, sample: Sample, part: str) -> float:
-    """The mean ECE if each probability were exactly right: what so few phrases cannot go below."""
+    """The mean ECE if each probability were exactly right: the noise of so few phrases."""
     p = probability[sample.mask(part)]
     draws = np.random.default_rng(0).random((SIMULATIONS, len(p))) < p
     return 100 * float(np.mean([ece.ece(p, draw) for draw in draws]))

@@ -72,6 +72,9 @@ def test_png_is_png(tmp_path: Path) -> None:
 
 def test_what_is_not_known_is_not_drawn() -> None:
     assert set(calibration_plots.draw(calibrated(probabilities=False))) == {"sections"}
+    stated = ScoredPhrase(text="chart", confidence=0.5)
+    found = calibrate([(document("a chart", "chart"), prediction(stated))] * 2, resamples=0)
+    assert set(calibration_plots.draw(found)) == {"sections", "reliability"}
     figures = calibration_plots.draw(calibrated(absent=False))
     assert len(figures["reliability"].axes) == 2  # present only: accuracy and counts
 

@@ -8,6 +8,7 @@ or line, and in the words of the legend.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -40,7 +41,8 @@ _STYLE = {
     "axes.grid": True,
     "grid.color": "#E0E0E0",
     "grid.linewidth": 0.6,
-    "legend.frameon": False,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "none",
     "figure.constrained_layout.use": True,
     "hatch.linewidth": 0.6,
     # Text stays text, and the same values give the same file.
@@ -123,31 +125,34 @@ def _count_bars(axes: Axes, name: str, part: PartCalibration) -> None:
 
 
 def perplexity(parts: Mapping[str, Histogram], title: str = "") -> Figure:
-    """Figure 1: how many phrases have which perplexity, dashed lines at the medians."""
+    """Figure 1: how many phrases have which perplexity, dashed lines at the medians.
+
+    One above the other, because absent phrases are few and would drown among the present ones.
+    """
     with _styled():
-        figure = _figure(1)
-        axes = figure.add_subplot()
-        for name, found in parts.items():
+        figure = _figure(1, 1.2 + 1.8 * len(parts))
+        grid = figure.subplots(len(parts), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, (name, found) in zip(grid, parts.items(), strict=True):
             axes.stairs(
                 found.counts,
                 found.edges,
                 fill=True,
-                alpha=0.55,
                 facecolor=COLOURS[name],
-                edgecolor=COLOURS[name],
                 hatch=HATCHES[name],
-                label=f"{name}: {_median(found)}, {found.above:,} beyond {found.edges[-1]:g}",
+                edgecolor="white",
             )
-            if found.median is not None and found.median <= found.edges[-1]:
-                axes.axvline(found.median, color=COLOURS[name], linestyle="--", linewidth=1.4)
-        axes.set(xlabel="keyphrase perplexity", ylabel="phrases", xlim=(1, None))
-        axes.legend(fontsize=8)
+            middle = math.nan if found.median is None else found.median
+            if middle <= found.edges[-1]:
+                axes.axvline(middle, color="black", linestyle="--", linewidth=1.4)
+            axes.set(ylabel="phrases", xlim=(1, found.edges[-1]))
+            axes.set_title(
+                f"{name}: median {middle:.2f} (dashed), {found.above:,} beyond {found.edges[-1]:g}",
+                fontsize=9,
+                loc="left",
+            )
+        grid[-1].set_xlabel("keyphrase perplexity")
         _title(figure, title)
     return figure
-
-
-def _median(found: Histogram) -> str:
-    return "none" if found.median is None else f"median {found.median:.2f}"
 
 
 def tokens(parts: Mapping[str, tuple[TokenPosition, ...]], title: str = "") -> Figure:
@@ -220,10 +225,11 @@ def draw(found: Calibration, title: str = "") -> dict[str, Figure]:
     parts = {name: part for name, part in found.parts.items() if name in PARTS and part.phrases}
     if parts:
         figures["reliability"] = reliability(parts, title)
-        figures["perplexity"] = perplexity({name: found.perplexity[name] for name in parts}, title)
-        known = {name: found.tokens[name] for name in parts if found.tokens[name][0].count}
-        if known:
-            figures["tokens"] = tokens(known, title)
+    # Predictions may state a confidence without the token probabilities behind it.
+    known = [name for name in parts if found.tokens[name][0].count]
+    if known:
+        figures["perplexity"] = perplexity({name: found.perplexity[name] for name in known}, title)
+        figures["tokens"] = tokens({name: found.tokens[name] for name in known}, title)
     return figures
 
 

@@ -20,7 +20,7 @@ class ManyValues(TyperCommand):
     """`--predictions a b c` means the same as naming the option three times."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return cast("list[str]", super().parse_args(ctx, repeated(args)))
+        return super().parse_args(ctx, repeated(args))
 
 
 def repeated(args: list[str]) -> list[str]:

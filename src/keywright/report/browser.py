@@ -12,6 +12,7 @@ from functools import cache
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from keywright.analysis.systems import Panel
 from keywright.calibration.entries import Splitter
@@ -35,13 +36,17 @@ Keys = Callable[[str, bool], list[str]]
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A predicted phrase; `ignored` is one the protocol leaves out, such as a repeat."""
+    """A predicted phrase; `ignored` is one the protocol leaves out, such as a repeat.
+
+    What is left out is shown once, with how many `times` it was said.
+    """
 
     text: str
     verdict: Verdict
     kind: Kind
     places: list[int]
     confidence: float | None
+    times: int = 1
 
 
 class Gold(msgspec.Struct, frozen=True):
@@ -97,17 +102,24 @@ def _phrases(
     counted = present | set(match.absent.predictions)
     right = {part.predictions[rank] for part in (match.present, match.absent) for rank in part.hits}
     seen: set[str] = set()
-    found = []
+    ignored: dict[str, int] = {}
+    found: list[Shown] = []
     for phrase in prediction.phrases:
-        new = [key for key in keys(phrase.text, document.tokenised) if key not in seen]
-        seen.update(new)
-        counting = [key for key in new if key in counted]
+        read = keys(phrase.text, document.tokenised)
+        counting = [key for key in read if key in counted and key not in seen]
+        seen.update(read)
+        if not counting and phrase.text in ignored:
+            place = ignored[phrase.text]
+            found[place] = replace(found[place], times=found[place].times + 1)
+            continue
+        if not counting:
+            ignored[phrase.text] = len(found)
         found.append(
             Shown(
                 phrase.text,
                 _verdict(counting, right, match.all.targets),
-                "present" if any(key in present for key in new) else "absent",
-                text.places(new),
+                "present" if any(key in present for key in read) else "absent",
+                text.places(read),
                 _confidence(phrase),
             )
         )
@@ -175,7 +187,7 @@ class _Text:
         if document.tokenised:
             found = [(match[0], *match.span()) for match in re.finditer(r"\S+", self.text)]
         else:
-            found = [tuple(span) for span in spans(self.text)]
+            found = [(span.text, span.start, span.end) for span in spans(self.text)]
         words = [word if document.tokenised else " ".join(normalise(word)) for word, *_ in found]
         self._stems = stems(words)
         self._spans = [(start, end) for _, start, end in found]

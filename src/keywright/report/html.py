@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -73,7 +74,7 @@ def _sections(findings: Findings) -> Iterable[str]:
     """Every section between the main table and the browser that has something to show."""
     yield _section(
         "measures",
-        "Scores",
+        "Scores in detail",
         figures.scores(findings),
         tables.differences(findings),
         tables.averages(findings),
@@ -123,7 +124,11 @@ def _section(name: str, title: str, *contents: Table | Gallery | None) -> str:
 
 
 def _table(table: Table, heading: bool = True) -> str:
-    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
+    kinds = [_kind(cell) for cell in table.rows[0]] if table.rows else [""] * len(table.columns)
+    head = "".join(
+        f'<th scope="col"{kind if place else ""}>{escape(column)}</th>'
+        for place, (column, kind) in enumerate(zip(table.columns, kinds, strict=True))
+    )
     rows = "".join(_row(row) for row in table.rows)
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
     title = f"<h3>{escape(table.title)}</h3>" if heading else ""
@@ -147,12 +152,18 @@ def _cell(cell: Cell) -> str:
     text = f"<strong>{escape(cell.text)}</strong>" if cell.best else escape(cell.text)
     mark = f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""
     interval = f"<small>{escape(cell.interval)}</small>" if cell.interval else ""
-    kind = "" if cell.value is None else ' class="number"'
-    return f"<td{kind}{_sort_key(cell)}>{text}{mark}{interval}</td>"
+    return f"<td{_kind(cell)}{_sort_key(cell)}>{text}{mark}{interval}</td>"
 
 
 def _sort_key(cell: Cell) -> str:
-    return "" if cell.value is None else f' data-value="{cell.value!r}"'
+    """A number as JavaScript reads it."""
+    if cell.value is None:
+        return ""
+    return f' data-value="{"-Infinity" if cell.value == -math.inf else float(cell.value)}"'
+
+
+def _kind(cell: Cell) -> str:
+    return "" if cell.value is None else ' class="number"'
 
 
 def _gallery(gallery: Gallery) -> str:

@@ -17,6 +17,12 @@ def summary(findings: Findings) -> list[str]:
     found += _calibration(findings)
     found += _agreement(findings)
     found += _numbers(findings)
+    if findings.comparison is not None:
+        tests = len(findings.comparison.differences)
+        found.append(
+            f"Every p is the larger of two paired tests', corrected for the {tests} comparisons of "
+            "this report; ± is half the 95% interval of one difference, which is not corrected."
+        )
     return found
 
 

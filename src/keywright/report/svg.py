@@ -9,8 +9,9 @@ from html import escape
 
 # A phone's width: drawings are seldom shrunk, so that their letters stay readable.
 WIDTH = 340
-# Room for the vertical axis' numbers and name.
+# Room for the vertical axis' numbers and name, and for half the last number below.
 LEFT = 44
+RIGHT = 14
 LEGEND_LINE = 16
 # The width of a letter is not known here; a little more than usual keeps entries apart.
 LETTER = 6.4
@@ -107,14 +108,14 @@ class Plot:
         """`y` are the ticks of the vertical axis; `below` and `above` leave room for more."""
         self.drawing = Drawing(height + below)
         self.bottom = height - 40
-        self.x = Scale(*x, left, WIDTH - 8)
+        self.x = Scale(*x, left, WIDTH - RIGHT)
         self.y = Scale(y[0], y[-1], self.bottom, above)
         for tick in y:
             level = self.y(tick)
-            self.drawing.line(left, level, WIDTH - 8, level, "grid")
+            self.drawing.line(left, level, WIDTH - RIGHT, level, "grid")
             self.drawing.text(left - 5, level + 4, shown_tick(tick), "end small")
-        self.drawing.line(left, self.bottom, WIDTH - 8, self.bottom, "axis")
-        self.drawing.text((left + WIDTH - 8) / 2, height - 6, labels[0])
+        self.drawing.line(left, self.bottom, WIDTH - RIGHT, self.bottom, "axis")
+        self.drawing.text((left + WIDTH - RIGHT) / 2, height - 6, labels[0])
         self.drawing.text(11, (self.bottom + above) / 2, labels[1], "up")
 
     def ticks(self, values: Iterable[tuple[float, str]]) -> None:

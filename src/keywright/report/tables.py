@@ -25,7 +25,7 @@ def main(findings: Findings) -> Table:
     ]
     return Table(
         "main",
-        "Scores",
+        "Main scores",
         ("system", *(metric.replace(".", " ") for metric in metrics)),
         tuple(rows),
         tuple(_main_notes(findings)),
@@ -101,8 +101,8 @@ def _difference(one: Difference) -> tuple[Cell, ...]:
     return (
         Cell(f"{one.a} − {one.b}"),
         Cell(one.metric.replace(".", " ")),
-        Cell(f"{100 * one.difference:+.2f}", one.difference, mark=stars(one)),
-        Cell(f"{100 * low:+.2f} to {100 * high:+.2f}", low),
+        Cell(_signed(one.difference), one.difference, mark=stars(one)),
+        Cell(f"{_signed(low)} to {_signed(high)}", low),
         number(one.effect),
         count(one.higher),
         count(one.equal),
@@ -111,6 +111,11 @@ def _difference(one: Difference) -> tuple[Cell, ...]:
         _p(one.p["permutation"]),
         _p(one.worst_p),
     )
+
+
+def _signed(difference: float) -> str:
+    """A difference in points."""
+    return f"{100 * difference:+.2f}".replace("-", "−")
 
 
 def _p(p: float) -> Cell:
@@ -125,7 +130,7 @@ def averages(findings: Findings) -> Table:
             Cell(f"{one.part} {one.measure}"),
             percent(one.macro, 2),
             percent(one.micro, 2),
-            Cell(f"{100 * one.difference:+.2f}", one.difference),
+            Cell(_signed(one.difference), one.difference),
         )
         for one in findings.averages
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -52,8 +53,10 @@ class Gallery:
 
 
 def number(value: float | None, digits: int = 2) -> Cell:
-    """A number as a cell; a dash where there is none."""
-    return Cell("–", float("-inf")) if value is None else Cell(f"{value:,.{digits}f}", value)
+    """A number as a cell; a dash, which sorts below every number, where there is none."""
+    if value is None:
+        return Cell("–", -math.inf)
+    return Cell(f"{value:,.{digits}f}".replace("-", "−"), value)
 
 
 def count(value: int) -> Cell:

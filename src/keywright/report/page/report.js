@@ -64,7 +64,7 @@
   const systems = data.systems.map((name, index) => [String(index), name]);
   options(inputs.right, [["", "any or none"], ...systems, ["every", "every system"]]);
   options(inputs.wrong, [["", "any or none"], ...systems, ["every", "every system"]]);
-  options(inputs.marked, [["all", "gold and all systems"], ["gold", "gold"], ...systems]);
+  options(inputs.marked, [["all", "everything"], ["gold", "gold"], ...systems]);
 
   for (const entry of data.documents) {
     const words = [entry.id, entry.title, entry.body, ...entry.gold.map((one) => one.text)];
@@ -156,12 +156,13 @@
   function chip(one, verdict, details, pick) {
     const item = make("li");
     const label = [SAID[verdict], one.kind, ...details].join(", ");
-    const button = make("button", `chip ${verdict}`, one.text);
+    const times = one.times > 1 ? ` ×${one.times}` : "";
+    const button = make("button", `chip ${verdict}`, one.text + times);
     button.type = "button";
     button.title = label;
     button.setAttribute("aria-pressed", "false");
     button.append(make("span", "unseen", ` (${label})`));
-    if (one.kind === "absent") button.append(make("small", "", "absent"));
+    if (one.kind === "absent" && verdict !== "ignored") button.append(make("small", "", "absent"));
     button.addEventListener("click", () => pick(button, one.places));
     item.append(button);
     return item;

@@ -53,6 +53,13 @@ def test_a_word_that_looks_like_a_continuation_is_none(vocabulary: SubwordVocabu
     ) == ["key", "##x"]
 
 
+def test_a_blank_is_read_as_one_and_cannot_be_copied(vocabulary: SubwordVocabulary) -> None:
+    source = vocabulary.encode_document(Document(title="", body="key <pad> the"), None)
+    assert [PIECES[i] for i in source.ids] == ["[CLS]", "key", "[PAD]", "the", "[SEP]"]
+    assert source.extended == [PAD, 7, PAD, 16, PAD]
+    assert source.extension == ("the",)
+
+
 def test_a_document_is_read_between_marks_that_cannot_be_copied(
     vocabulary: SubwordVocabulary,
 ) -> None:

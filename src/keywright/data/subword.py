@@ -17,7 +17,7 @@ from typing import IO, NamedTuple, Self, cast
 import msgspec
 
 from keywright.data import minilm
-from keywright.data.vocab import PAD, SPECIALS, UNK, EncodedSource
+from keywright.data.vocab import BLANK, PAD, SPECIALS, UNK, EncodedSource
 from keywright.errors import DataError
 from keywright.files import atomic_write, open_binary
 from keywright.text.tokenise import DIGIT, document_words, words
@@ -65,7 +65,7 @@ class SubwordVocabulary:
         missing = sorted({*_READ_AS.values()} - self._inputs.keys())
         if missing:
             raise ValueError(f"the wordpieces lack {' '.join(missing)}")
-        self._outputs[SPECIALS[UNK]] = UNK
+        self._outputs |= {SPECIALS[UNK]: UNK, BLANK: PAD}
 
     @property
     def size(self) -> int:

@@ -81,18 +81,19 @@ def _duel(one: Difference, spoken: str) -> str:
     better, worse = (one.a, one.b) if one.difference >= 0 else (one.b, one.a)
     high, low = max(one.score_a, one.score_b), min(one.score_a, one.score_b)
     scores = f"{points(high)} against {points(low)}"
+    p = shown_p(one.worst_p)
     if one.worst_p < LEVEL:
-        return f"{better} beats {worse} on {spoken} by {_margin(one)} ({scores})."
+        return f"{better} beats {worse} on {spoken} by {_margin(one)}, {p} ({scores})."
     return (
         f"On {spoken} {better} and {worse} cannot be told apart: {scores}, "
-        f"a difference of {_margin(one)}."
+        f"a difference of {_margin(one)}, {p}."
     )
 
 
 def _margin(one: Difference) -> str:
-    """The difference, half the width of its interval, and p."""
+    """The difference and half the width of its interval."""
     half = (one.interval[1] - one.interval[0]) / 2
-    return f"{points(abs(one.difference))} ± {points(half)} points, {shown_p(one.worst_p)}"
+    return f"{points(abs(one.difference))} ± {points(half)} points"
 
 
 def _tournament(findings: Findings, ranked: Sequence[str], metric: str, spoken: str) -> str:
@@ -102,7 +103,10 @@ def _tournament(findings: Findings, ranked: Sequence[str], metric: str, spoken: 
     level = [name for name in tests if name not in beaten]
     said = [f"{best} has the best {spoken}, {_with_interval(findings, best, metric)}"]
     if beaten:
-        said.append(f"it beats {listed([f'{name} by {_margin(tests[name])}' for name in beaten])}")
+        margins = [
+            f"{name} by {_margin(tests[name])} ({shown_p(tests[name].worst_p)})" for name in beaten
+        ]
+        said.append(f"it beats {listed(margins)}")
     if level:
         apart = [
             f"{name} ({points(findings.scores[name][metric])}, {shown_p(tests[name].worst_p)})"

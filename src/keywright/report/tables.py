@@ -183,7 +183,7 @@ def calibration(findings: Findings) -> Table | None:
     said = " or ".join(meaning[kind] for kind in sorted(kinds & meaning.keys()))
     return Table(
         "calibration",
-        "Calibration",
+        "Calibration errors",
         (
             "system", "phrases", "number", "correct %", "mean confidence %",
             "ECE", "MCE", "adaptive ECE", "Brier", "AUROC",

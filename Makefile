@@ -38,5 +38,5 @@ clean:
 # torch goes first and by its pinned version: an open range would fetch a CUDA build.
 .venv/full: .venv/base
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' constraints.txt)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,analysis,datasets,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,export,analysis,datasets,dev]'
 	touch $@

@@ -1,7 +1,7 @@
 """Predictors: documents in, predictions out, whatever does the work.
 
-`load` finds one by name: the folder of a trained run, or an extractor such as `textrank`. Torch is
-imported only for the former.
+`load` finds one by name: the folder of a trained run, that of an exported model, or an extractor
+such as `textrank`. Torch is imported only for the first.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from keywright import config, parts
+from keywright import config, parts, runtime
 from keywright.errors import ConfigError, DataError, MissingExtraError, nearest
 from keywright.runtime.batched import Batched, default_batch
+from keywright.runtime.folder import is_exported
 from keywright.types import Document, Prediction
 
 EXTRACTORS = "keywright.extractors"
@@ -59,12 +60,14 @@ def load(
     batch: int | None = None,
     max_source: int | None = None,
 ) -> Loaded:
-    """The predictor that `model` names: the folder of a run, or an extractor.
+    """The predictor that `model` names: a run's or exported model's folder, or an extractor.
 
     `decode` is the strategy of a trained model, its own by default; `settings` are KEY=VALUE of
     that strategy or of the extractor; `batch` is how many documents are decoded together, and
     `max_source` how many tokens of each are read.
     """
+    if is_exported(Path(model)):
+        return _load_exported(Path(model), decode, settings, batch, max_source)
     if Path(model).exists():
         return _load_run(Path(model), decode, settings, batch, max_source)
     known = parts.names(EXTRACTORS)
@@ -90,6 +93,19 @@ def _load_extractor(name: str, settings: Sequence[str]) -> Loaded:
         config.override(table, setting)
     module, chosen = config.part(config.Part(name, table), EXTRACTORS, name)
     return Loaded(module.build(chosen), {"extractor": name, **config.to_table(chosen)})
+
+
+def _load_exported(
+    folder: Path,
+    decode: str | None,
+    settings: Sequence[str],
+    batch: int | None,
+    max_source: int | None,
+) -> Loaded:
+    if decode not in (None, "greedy"):
+        raise ConfigError(f"{folder} is an exported model: it decodes greedily, not by {decode}")
+    loaded = runtime.load(folder, settings=settings, batch=batch, max_source=max_source)
+    return Loaded(loaded, {**loaded.decode.description, "batch": loaded.batch})
 
 
 def _load_run(

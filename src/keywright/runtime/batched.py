@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from keywright.types import Document, Prediction
 
@@ -17,13 +17,15 @@ ROWS = 256
 MOST_DOCUMENTS = 32
 
 T = TypeVar("T")
+Decode = Callable[[Sequence[Document]], list[Prediction]]
+D = TypeVar("D", bound=Decode)
 
 
 @dataclass(frozen=True)
-class Batched:
+class Batched(Generic[D]):
     """A predictor that takes documents in batches of like length and restores their order."""
 
-    decode: Callable[[Sequence[Document]], list[Prediction]]
+    decode: D
     batch: int
 
     @property

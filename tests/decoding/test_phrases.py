@@ -154,7 +154,7 @@ def test_exhaustive_decoding_of_single_phrases_gives_them_by_probability():
 def test_phrases_with_the_same_stems_are_one_and_share_their_votes():
     words = Vocabulary(["networks", "network", "graph"])
     table = fixed({(): {A: 0.3, B: 0.25, C: 0.45}})  # the ids of the three words
-    decoder = Decoder(Part("exhaustive", {"width": 5}), words, "one2one")
+    decoder = Decoder(Part("exhaustive", {"width": 5, "rank": "votes"}), words, "one2one")
     [prediction] = decoder(FakeGenerator(table), batch("x"))
     assert prediction.texts == ("networks", "graph")
     assert prediction.phrases[0].score == pytest.approx(math.log(0.55))

@@ -3,8 +3,9 @@
 The way to get many phrases from a One2One model, and more than the model would settle for from the
 others. Each phrase is listed once; `rank` says by what:
 
+- `sequence`: the score of the best sequence that contains it, then its place there (as the paper's
+  release does);
 - `votes`: the probability of all found sequences that contain it, summed;
-- `sequence`: the score of the best sequence that contains it, then its place there;
 - `phrase`: the mean log-probability of its own tokens.
 
 Where a sequence is one phrase (One2One, One2Set), the first two differ only for phrases that
@@ -30,7 +31,7 @@ from keywright.runtime.phrases import Found
 class Config(Options):
     width: Count | None = None  # None: 200 for One2One, 50 otherwise
     length_normalisation: NonNegative = 0.0
-    rank: Literal["votes", "sequence", "phrase"] = "votes"
+    rank: Literal["sequence", "votes", "phrase"] = "sequence"
     unique_phrases: bool = True
 
     def length(self, paradigm: Paradigm) -> int:

@@ -80,14 +80,14 @@ def differences(findings: Findings) -> Table | None:
         "differences",
         "Differences and their significance",
         (
-            "systems", "measure", "difference", "95% interval", "effect", "higher", "equal",
-            "lower", "p bootstrap", "p permutation", "p corrected",
+            "systems", "measure", "difference", "effect", "higher / equal / lower",
+            "p corrected", "p bootstrap", "p permutation",
         ),
         tuple(rows),
         (
-            "First system minus second, in points. Effect: the difference in standard deviations "
-            "of a document's contribution. Higher, equal, lower: documents on which the first "
-            "system scores so.",
+            "First system minus second, in points, and its 95% interval by the paired bootstrap. "
+            "Effect: the difference in standard deviations of a document's contribution. Higher, "
+            "equal, lower: documents on which the first system scores so.",
             "p bootstrap and p permutation: two-sided, (b + 1) / (m + 1), b the resamples with "
             "|d* - d| ≥ |d|, or the permutations with |d*| ≥ |d|, m = "
             f"{findings.resamples:,}. p corrected: the larger of the two after Holm's correction "
@@ -101,15 +101,17 @@ def _difference(one: Difference) -> tuple[Cell, ...]:
     return (
         Cell(f"{one.a} − {one.b}"),
         Cell(one.metric.replace(".", " ")),
-        Cell(_signed(one.difference), one.difference, mark=stars(one)),
-        Cell(f"{_signed(low)} to {_signed(high)}", low),
+        Cell(
+            _signed(one.difference),
+            one.difference,
+            interval=f"{_signed(low)} to {_signed(high)}",
+            mark=stars(one),
+        ),
         number(one.effect),
-        count(one.higher),
-        count(one.equal),
-        count(one.lower),
+        Cell(f"{one.higher:,} / {one.equal:,} / {one.lower:,}", one.higher - one.lower),
+        _p(one.worst_p),
         _p(one.p["bootstrap"]),
         _p(one.p["permutation"]),
-        _p(one.worst_p),
     )
 
 

@@ -66,10 +66,13 @@
   options(inputs.wrong, [["", "any or none"], ...systems, ["every", "every system"]]);
   options(inputs.marked, [["all", "everything"], ["gold", "gold"], ...systems]);
 
-  for (const entry of data.documents) {
-    const words = [entry.id, entry.title, entry.body, ...entry.gold.map((one) => one.text)];
-    for (const phrases of entry.systems) words.push(...phrases.map((one) => one.text));
-    entry.searched = words.join("\n").toLowerCase();
+  function searched(entry) {
+    if (entry.searched === undefined) {
+      const words = [entry.id, entry.title, entry.body, ...entry.gold.map((one) => one.text)];
+      for (const phrases of entry.systems) words.push(...phrases.map((one) => one.text));
+      entry.searched = words.join("\n").toLowerCase();
+    }
+    return entry.searched;
   }
 
   const ofKind = (one) => inputs.kind.value === "all" || one.kind === inputs.kind.value;
@@ -87,7 +90,7 @@
 
   function matches(entry) {
     const wanted = inputs.search.value.trim().toLowerCase();
-    if (wanted && !entry.searched.includes(wanted)) return false;
+    if (wanted && !searched(entry).includes(wanted)) return false;
     if (inputs.right.value === "" && inputs.wrong.value === "") {
       return inputs.kind.value === "all" || entry.gold.some(ofKind)
         || entry.systems.some((phrases) => phrases.some(ofKind));
@@ -216,11 +219,13 @@
   function said() {
     const names = { every: "every system" };
     const name = (value) => names[value] || data.systems[Number(value)];
-    const kind = inputs.kind.value === "all" ? "gold phrase" : `${inputs.kind.value} gold phrase`;
+    const kind = {
+      all: "a gold phrase", present: "a present gold phrase", absent: "an absent gold phrase",
+    }[inputs.kind.value];
     const [right, wrong] = [inputs.right.value, inputs.wrong.value];
-    if (right && wrong) return ` with a ${kind} that ${name(right)} finds and ${name(wrong)} misses`;
-    if (right) return ` with a ${kind} that ${name(right)} finds`;
-    return wrong ? ` with a ${kind} that ${name(wrong)} misses` : "";
+    if (right && wrong) return ` with ${kind} that ${name(right)} finds and ${name(wrong)} misses`;
+    if (right) return ` with ${kind} that ${name(right)} finds`;
+    return wrong ? ` with ${kind} that ${name(wrong)} misses` : "";
   }
 
   function pager(place, pages, below) {

@@ -171,10 +171,32 @@ class Protocol(ABC):
     def match(self, document: Document, phrases: Sequence[str]) -> Matches:
         """Filter, stem, split into present and absent, and match one document's predictions."""
 
-    @property
     @abstractmethod
+    def facts(self) -> list[str]:
+        """In words: what this protocol does to phrases, with its parameters as they are set."""
+
+    @property
     def explanation(self) -> str:
         """In words: what makes this protocol's numbers what they are."""
+        config = self.config
+        facts = [
+            *self.facts(),
+            "the gold is stemmed already and compared as it stands" * config.targets_stemmed,
+            {
+                "cutoff": "P@5 divides by 5 even when fewer phrases are predicted",
+                "predicted": "P@5 divides by the number of predictions when that is below 5",
+            }[config.precision],
+            {
+                "of_means": "F1 is the harmonic mean of macro P and macro R",
+                "mean_of_documents": "F1 is the mean of the documents' F1",
+            }[config.f1],
+            {
+                "all": "documents without gold in the part count as zeros",
+                "with_targets": "documents without gold in the part are left out",
+            }[config.average_over],
+        ]
+        text = "; ".join(filter(None, facts))
+        return f"{text[0].upper()}{text[1:]}."
 
     def __str__(self) -> str:
         """`name:key=value,...` with the parameters that are not at their defaults."""

@@ -11,10 +11,12 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from keywright.errors import ConfigError
 from keywright.metrics._matches import Matches, Part, Rules, hits
 from keywright.protocols import _base
 from keywright.protocols._base import Produced, Protocol, Side, matches, prepare, stemmed
 from keywright.text.stem import TABLE
+from keywright.text.tokenise import words
 from keywright.types import Document
 
 SEPARATOR = "<peos>"
@@ -46,6 +48,10 @@ class Config(_base.Config):
     # Only so many phrases of a prediction are read.
     most_predictions: int = 200
 
+    def __post_init__(self) -> None:
+        if self.most_predictions < 1:
+            raise ConfigError(f"most_predictions={self.most_predictions} leaves none; at least 1")
+
 
 class Chan19(Protocol):
     name = "chan19"
@@ -58,40 +64,36 @@ class Chan19(Protocol):
             average_over=config.average_over,
         )
 
-    @property
-    def explanation(self) -> str:
-        divided = (
-            "P@5 divides by 5 even when fewer phrases are predicted"
-            if self.config.precision == "cutoff"
-            else "P@5 divides by the number of predictions when that is below 5 (Meng precision)"
-        )
-        words = (
-            "; only the first one-word prediction is kept" if self.config.one_word_filter else ""
-        )
-        unk = (
-            "predictions with <unk> are dropped"
-            if self.config.unk == "invalid"
-            else "predictions with <unk> are kept"
-        )
-        return (
-            f"Token presence in title + body; repeats dropped on both sides; {unk}{words}; "
-            f"{divided}; F1 is the harmonic mean of macro P and macro R over all documents, "
-            "those without gold counting as zeros."
-        )
+    def facts(self) -> list[str]:
+        config = self.config
+        by_tokens = config.presence == "tokens"
+        return [
+            f"presence by {'tokens' if by_tokens else 'characters'} in title + body",
+            "repeats dropped on both sides",
+            "predictions with a word that is a dot or comma"
+            f"{' or <unk>' if config.unk == 'invalid' else ', but not those with <unk>,'} "
+            "are dropped",
+            "only the first one-word prediction is kept" * config.one_word_filter,
+            "an empty prediction line is one empty phrase" * (config.release == "rl"),
+            "<peos> among the predictions is dropped" * config.prediction_separated,
+            "gold before <peos> is present, after it absent" * config.target_separated,
+            "any name of a gold phrase (a|b) is right" * config.variants,
+            f"at most {config.most_predictions} predictions are read",
+        ]
 
     def match(self, document: Document, phrases: Sequence[str]) -> Matches:
         title, body, gold, predictions = prepare(document, phrases)
         inside = self._presence(title, body)
         made, produced = self._predictions(predictions, inside)
         if self.config.variants:
-            return self._match_variants(gold, inside, made, produced)
+            return self._match_variants(document, inside, made, produced)
         return matches(made, self._targets(gold, inside), produced)
 
     def _presence(self, title: str, body: str) -> Presence:
-        words = title.strip().split(" ")
+        source = title.strip().split(" ")
         for piece in body.split(TITLE_END):  # a second <eos> is dropped like the first
-            words += piece.strip().split(" ")
-        return Presence(stemmed(words), by_tokens=self.config.presence == "tokens")
+            source += piece.strip().split(" ")
+        return Presence(stemmed(source), by_tokens=self.config.presence == "tokens")
 
     def _predictions(self, phrases: Sequence[str], inside: Presence) -> tuple[Side, Produced]:
         """Apply the filters. Each judges the unfiltered list: a repeat of a phrase that was itself
@@ -145,13 +147,14 @@ class Chan19(Protocol):
         return side
 
     def _match_variants(
-        self, phrases: Sequence[str], inside: Presence, made: Side, produced: Produced
+        self, document: Document, inside: Presence, made: Side, produced: Produced
     ) -> Matches:
         """A gold phrase with names inside and outside the text belongs to both parts.
 
         A part's targets are listed by their first names; any name makes a hit.
         """
-        groups = [list(self._variants(phrase)) for phrase in phrases or ("",)]
+        gold = document.keyphrases or ("",)
+        groups = [list(self._variants(phrase, document.tokenised)) for phrase in gold]
         present = [names for names in groups if any(name in inside for name in names)]
         absent = [names for names in groups if any(name not in inside for name in names)]
 
@@ -166,9 +169,9 @@ class Chan19(Protocol):
             part(made.all, groups, produced.total, produced.unique),
         )
 
-    def _variants(self, phrase: str) -> Iterator[str]:
-        for name in phrase.strip().split("|"):
-            yield " ".join(self._stem(name.split()))
+    def _variants(self, phrase: str, tokenised: bool) -> Iterator[str]:
+        for name in phrase.split("|"):
+            yield " ".join(self._stem(words(name, tokenised)))
 
 
 class Presence:

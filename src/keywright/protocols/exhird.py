@@ -37,18 +37,13 @@ class ExHiRD(Protocol):
             duplicates="documents",
         )
 
-    @property
-    def explanation(self) -> str:
-        f1 = (
-            "F1 is the mean of the documents' F1"
-            if self.config.f1 == "mean_of_documents"
-            else 'F1 is the harmonic mean of macro P and macro R (the release\'s "std")'
-        )
-        return (
-            "A slash splits a phrase in two; the border between title and body cannot be crossed; "
-            "predictions containing <unk> are dropped, those with dots and commas are not; P@5 "
-            f"divides by 5; {f1}."
-        )
+    def facts(self) -> list[str]:
+        return [
+            "a slash splits a phrase in two",
+            "presence by tokens, and the border between title and body cannot be crossed",
+            "repeats dropped on both sides",
+            "predictions containing <unk> are dropped, those with dots and commas are not",
+        ]
 
     def match(self, document: Document, phrases: Sequence[str]) -> Matches:
         title, body, gold, predictions = prepare(document, phrases)

@@ -28,13 +28,13 @@ class FineGrained(chan19.Chan19):
         "present.F1@5", "present.F1@M", "all.MAE", "all.Dup",
     )  # fmt: skip
 
-    @property
-    def explanation(self) -> str:
-        return (
-            "Phrases are matched as in chan19, but scored by degree: edit distance and token F1 "
-            "with the best target, less a repetition and a quantity penalty; a document with "
-            "neither present gold nor present predictions scores 1."
-        )
+    def facts(self) -> list[str]:
+        return [
+            "phrases are matched as in chan19, but FG scores them by degree: edit distance and "
+            "token F1 with the best target, less a repetition and a quantity penalty",
+            "a document with neither present gold nor present predictions has an FG of 1",
+            *super().facts(),
+        ]
 
 
 def build(config: Config) -> FineGrained:

@@ -37,18 +37,14 @@ class KPDrop(Protocol):
             average_over=config.average_over,
         )
 
-    @property
-    def explanation(self) -> str:
-        divided = (
-            "P@5 divides by the number of predictions when that is below 5, @5R always by 5"
-            if self.config.precision == "predicted"
-            else "P@5 always divides by 5 (the release's 5R)"
-        )
-        return (
-            "Present means that the stemmed characters occur in the stemmed text, so `net` is in "
-            "`network`; a prediction is dropped only if it is nothing but <unk> or a dot or comma; "
-            f"{divided}; F1 is the harmonic mean of macro P and macro R."
-        )
+    def facts(self) -> list[str]:
+        return [
+            "present means that the stemmed characters occur in the stemmed text, so `net` is in "
+            "`network`",
+            "repeats dropped on both sides",
+            "a prediction is dropped only if it is nothing but <unk> or a dot or comma",
+            "P@5R always divides by 5",
+        ]
 
     def match(self, document: Document, phrases: Sequence[str]) -> Matches:
         title, body, gold, predictions = prepare(document, phrases)

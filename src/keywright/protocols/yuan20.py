@@ -47,28 +47,15 @@ class Yuan20(Protocol):
             alpha="token_sets",
         )
 
-    @property
-    def explanation(self) -> str:
-        config = self.config
-        divided = (
-            "P@5 divides by the number of predictions when that is below 5"
-            if config.precision == "predicted"
-            else 'P@5 divides by 5 ("hard")'
-        )
-        words = (
-            "punctuation is ignored"
-            if config.tokeniser == "split_nopunc"
-            else "words are split at blanks"
-        )
-        averaged = (
-            "documents without gold in the part count as zeros"
-            if config.average_over == "all"
-            else "documents without gold in the part are left out"
-        )
-        return (
-            f"{words[0].upper()}{words[1:]}; gold keeps its repeats, which count in recall; "
-            f"{divided}; F1 is the mean of the documents' F1; {averaged}."
-        )
+    def facts(self) -> list[str]:
+        whole = self.config.tokeniser == "split"
+        return [
+            "words are split at blanks and a dot stands between title and body"
+            if whole
+            else "punctuation is ignored",
+            "presence by tokens",
+            "repeated predictions are dropped, repeated gold is kept and counts in recall",
+        ]
 
     def metrics(self) -> tuple[Metric, ...]:
         extra = [f"{part}.{name}" for part in ("present", "absent", "all") for name in _ADVANCED]
@@ -87,14 +74,15 @@ class Yuan20(Protocol):
         seen: set[str] = set()
         for phrase in predictions:
             words = tokens(phrase)
-            text = " ".join([TABLE[word] for word in words])
+            stems = [TABLE[word] for word in words]
+            text, key = " ".join(stems), "_".join(stems)  # the release compares the latter
             present = bool(text) and f" {text} " in source
-            produced.add(present, repeated=text in seen)
+            produced.add(present, repeated=key in seen)
             # Validity is judged before stemming; an invalid phrase still makes later ones repeats.
             invalid = not words or any(word.lower() in (".", ",", unknown) for word in words)
-            if text not in seen and not invalid:
+            if key not in seen and not invalid:
                 made.add(text, present)
-            seen.add(text)
+            seen.add(key)
         return matches(made, targets, produced)
 
     def _tokeniser(self) -> tuple[Callable[[str], list[str]], str]:

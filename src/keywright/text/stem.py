@@ -1,8 +1,9 @@
 """Porter stems, one look-up a word.
 
 Every protocol of the field stems with nltk's `PorterStemmer` in its default mode, one lower-cased
-word at a time. The stemmer costs tens of microseconds a word and texts repeat their words, so the
-stems of word types are kept.
+word at a time, stripped of white space that splitting at blanks leaves (tabs, no-break spaces). The
+stemmer costs tens of microseconds a word and texts repeat their words, so the stems of word types
+are kept.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class StemTable(dict[str, str]):
             StemTable._porter = PorterStemmer()
         if len(self) >= MOST_WORD_TYPES:
             self.clear()
-        stem: str = StemTable._porter.stem(word)
+        stem: str = StemTable._porter.stem(word.strip())
         self[word] = stem
         return stem
 

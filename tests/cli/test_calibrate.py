@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from keywright.cli import main
 from tests.cli.conftest import Run
 
 WORDS = (
@@ -44,15 +47,31 @@ def corpus(folder: Path, count: int = 60, seed: int = 0, probabilities: bool = T
     ]  # fmt: skip
 
 
-def ok(keywright: Run, *arguments: object) -> str:
-    done = keywright("calibrate", *arguments)
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in this process: starting another one for every case takes too long."""
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["keywright", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        printed = capsys.readouterr()
+        code = int(stopped.value.code or 0)
+        return subprocess.CompletedProcess(arguments, code, printed.out, printed.err)
+
+    return call
+
+
+def ok(run: Run, *arguments: object) -> str:
+    done = run("calibrate", *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def error(keywright: Run, *arguments: object) -> str:
+def error(run: Run, *arguments: object) -> str:
     """What it says about bad input: one line, and exit code 2."""
-    done = keywright("calibrate", *arguments)
+    done = run("calibrate", *arguments)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert done.stderr.startswith("keywright: error: ")
     assert done.stderr.count("\n") == 1
@@ -76,50 +95,50 @@ def test_json_has_every_analysis(keywright: Run, tmp_path: Path) -> None:
     assert found["notes"] == []
 
 
-def test_table_tells_the_main_things(keywright: Run, tmp_path: Path) -> None:
-    found = ok(keywright, *corpus(tmp_path), "--resamples", 50)
+def test_table_tells_the_main_things(run: Run, tmp_path: Path) -> None:
+    found = ok(run, *corpus(tmp_path), "--resamples", 50)
     for said in ("60 documents", "1/KPP", "(ECE)", "AUROC", "Reliability", "80–100", "chan19"):
         assert said in found
 
 
 @pytest.mark.parametrize("format", ["markdown", "latex", "tsv"])
-def test_other_formats(keywright: Run, tmp_path: Path, format: str) -> None:
-    found = ok(keywright, *corpus(tmp_path), "--resamples", 20, "--format", format)
+def test_other_formats(run: Run, tmp_path: Path, format: str) -> None:
+    found = ok(run, *corpus(tmp_path), "--resamples", 20, "--format", format)
     mark = {"markdown": "| --- |", "latex": r"\toprule", "tsv": "present\tECE\t0."}[format]
     assert mark in found
 
 
-def test_fit_then_apply_to_other_documents(keywright: Run, tmp_path: Path) -> None:
+def test_fit_then_apply_to_other_documents(run: Run, tmp_path: Path) -> None:
     (tmp_path / "valid").mkdir()
     (tmp_path / "test").mkdir()
     valid, test = corpus(tmp_path / "valid", 200), corpus(tmp_path / "test", 200, seed=1)
     recalibrator, output = tmp_path / "recalibrator.json", tmp_path / "after.jsonl"
     fast = ("--resamples", 20, "--format", "json")
-    fitted = json.loads(ok(keywright, *valid, "--fit", "beta", "--output", recalibrator, *fast))
+    fitted = json.loads(ok(run, *valid, "--fit", "beta", "--output", recalibrator, *fast))
     assert "5-fold cross-validation" in fitted["recalibration"]["by"]
     for found in (
         fitted,
-        json.loads(ok(keywright, *test, "--apply", recalibrator, "--output", output, *fast)),
+        json.loads(ok(run, *test, "--apply", recalibrator, "--output", output, *fast)),
     ):
         before, after = (found["recalibration"][when]["all"] for when in ("before", "after"))
         assert before["scores"]["ECE"] > 0.2
         assert after["scores"]["ECE"] < 0.06
         assert found["notes"] == []
     # What was written carries the probabilities, and is judged by them.
-    again = json.loads(ok(keywright, *test[:2], "--predictions", output, *fast))
+    again = json.loads(ok(run, *test[:2], "--predictions", output, *fast))
     assert again["confidence"] == "stated"
     assert again["parts"]["all"]["scores"]["ECE"] == after["scores"]["ECE"]
 
 
-def test_applying_needs_no_gold(keywright: Run, tmp_path: Path) -> None:
+def test_applying_needs_no_gold(run: Run, tmp_path: Path) -> None:
     files = corpus(tmp_path)
     recalibrator, output = tmp_path / "recalibrator.json", tmp_path / "after.jsonl"
-    ok(keywright, *files, "--fit", "logistic", "--output", recalibrator, "--resamples", 0)
+    ok(run, *files, "--fit", "logistic", "--output", recalibrator, "--resamples", 0)
     bare = write(tmp_path / "bare.jsonl", [
         {key: value for key, value in json.loads(line).items() if key != "keywords"}
         for line in (tmp_path / "documents.jsonl").read_text().splitlines()
     ])  # fmt: skip
-    done = keywright("calibrate", "--documents", bare, *files[2:], "--apply", recalibrator,
+    done = run("calibrate", "--documents", bare, *files[2:], "--apply", recalibrator,
                      "--output", output)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "no gold keyphrases" in done.stderr
@@ -128,46 +147,42 @@ def test_applying_needs_no_gold(keywright: Run, tmp_path: Path) -> None:
     assert all(0 <= one["confidence"] <= 1 for record in records for one in record["phrases"])
 
 
-def test_judging_a_recalibrator_by_what_it_was_fitted_on_is_noted(
-    keywright: Run, tmp_path: Path
-) -> None:
+def test_judging_a_recalibrator_by_what_it_was_fitted_on_is_noted(run: Run, tmp_path: Path) -> None:
     files, path = corpus(tmp_path), tmp_path / "recalibrator.json"
-    ok(keywright, *files, "--fit", "platt", "--output", path, "--resamples", 0)
-    assert "fitted on these very documents" in ok(keywright, *files, "--apply", path)
+    ok(run, *files, "--fit", "platt", "--output", path, "--resamples", 0)
+    assert "fitted on these very documents" in ok(run, *files, "--apply", path)
 
 
-def test_threshold_for_a_precision(keywright: Run, tmp_path: Path) -> None:
+def test_threshold_for_a_precision(run: Run, tmp_path: Path) -> None:
     files = [*corpus(tmp_path, 300), "--fit", "beta", "--resamples", 100]
-    found = json.loads(
-        ok(keywright, *files, "--threshold-for", "precision=0.4", "--format", "json")
-    )
+    found = json.loads(ok(run, *files, "--threshold-for", "precision=0.4", "--format", "json"))
     present = next(one for one in found["thresholds"] if one["part"] == "present")
     # Right with probability p, p even between 0 and 1/2: above t, (t + 1/2) / 2 are right.
     assert present["cutoff"] == pytest.approx(0.3, abs=0.08)
     assert present["precision"] == pytest.approx(0.4, abs=0.06)
     assert present["recall"] < present["recall_without"]
     assert set(present["intervals"]) == {"precision", "recall", "recall_without"}
-    out_of_reach = ok(keywright, *files, "--threshold-for", "precision=0.99")
+    out_of_reach = ok(run, *files, "--threshold-for", "precision=0.99")
     assert "none reaches it" in out_of_reach
 
 
-def test_plots_are_drawn(keywright: Run, tmp_path: Path) -> None:
+def test_plots_are_drawn(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    ok(keywright, *corpus(tmp_path), "--resamples", 0, "--plots", tmp_path / "plots")
+    ok(run, *corpus(tmp_path), "--resamples", 0, "--plots", tmp_path / "plots")
     assert {path.name for path in (tmp_path / "plots").iterdir()} == {
         "reliability.svg", "perplexity.svg", "tokens.svg", "sections.svg"
     }  # fmt: skip
 
 
-def test_without_probabilities_it_says_what_is_left_out(keywright: Run, tmp_path: Path) -> None:
+def test_without_probabilities_it_says_what_is_left_out(run: Run, tmp_path: Path) -> None:
     files = corpus(tmp_path, probabilities=False)
-    found = ok(keywright, *files)
+    found = ok(run, *files)
     assert "left out: no phrase has token probabilities" in found
     assert "Present gold phrases by where they first occur" in found
-    assert "no phrase with token probabilities to fit" in error(keywright, *files, "--fit", "beta")
+    assert "no phrase with token probabilities to fit" in error(run, *files, "--fit", "beta")
 
 
-def test_one_document(keywright: Run, tmp_path: Path) -> None:
+def test_one_document(run: Run, tmp_path: Path) -> None:
     found = ok(
         keywright, *corpus(tmp_path, 1), "--fit", "platt", "--threshold-for", "precision=0.5"
     )
@@ -176,8 +191,20 @@ def test_one_document(keywright: Run, tmp_path: Path) -> None:
     assert "the cut-off is left out" in found
 
 
+def test_a_part_in_one_document_only_cannot_be_cross_validated(run: Run, tmp_path: Path) -> None:
+    documents = [{"title": "", "abstract": "alpha .", "keywords": ["alpha"]}] * 4
+    phrases = [[{"text": "alpha", "token_probs": [0.5]}] for _ in documents]
+    phrases[0].append({"text": "omega", "token_probs": [0.5]})
+    files = [
+        "--documents", write(tmp_path / "d.jsonl", documents),
+        "--predictions", write(tmp_path / "p.jsonl", [{"phrases": made} for made in phrases]),
+    ]  # fmt: skip
+    found = ok(run, *files, "--fit", "beta", "--resamples", 20)
+    assert "1 phrases are not recalibrated" in found
+
+
 @pytest.mark.parametrize("all_right", [True, False])
-def test_all_or_none_correct(keywright: Run, tmp_path: Path, all_right: bool) -> None:
+def test_all_or_none_correct(run: Run, tmp_path: Path, all_right: bool) -> None:
     gold = "alpha" if all_right else "omega"
     files = [
         "--documents",
@@ -185,49 +212,49 @@ def test_all_or_none_correct(keywright: Run, tmp_path: Path, all_right: bool) ->
         "--predictions",
         write(tmp_path / "p.jsonl", [{"phrases": [{"text": "alpha", "token_probs": [0.5]}]}] * 3),
     ]
-    found = ok(keywright, *files, "--fit", "logistic", "--resamples", 20)
+    found = ok(run, *files, "--fit", "logistic", "--resamples", 20)
     assert "AUROC of present phrases is left out" in found
     assert "50.00" in found  # the calibration error is still known
 
 
-def test_bad_probabilities_name_the_line(keywright: Run, tmp_path: Path) -> None:
+def test_bad_probabilities_name_the_line(run: Run, tmp_path: Path) -> None:
     files = corpus(tmp_path)
     for bad in ([1.5], [-0.1]):
         write(Path(files[3]), [{"id": "0", "phrases": [{"text": "a", "token_probs": bad}]}])
-        said = error(keywright, *files)
+        said = error(run, *files)
         assert "predictions.jsonl:1:" in said
         assert "must lie in [0, 1]" in said
     Path(files[3]).write_text('{"id": "0", "phrases": [{"text": "a", "token_probs": [NaN]}]}\n')
-    assert "predictions.jsonl:1:" in error(keywright, *files)
+    assert "predictions.jsonl:1:" in error(run, *files)
 
 
-def test_bad_requests(keywright: Run, tmp_path: Path) -> None:
+def test_bad_requests(run: Run, tmp_path: Path) -> None:
     files = corpus(tmp_path, 3)
-    assert "did you mean 'isotonic'" in error(keywright, *files, "--fit", "isotonc")
-    assert "two steps" in error(keywright, *files, "--fit", "beta", "--apply", "x.json")
-    assert "--output goes with" in error(keywright, *files, "--output", tmp_path / "x")
-    assert "--fit logistic" in error(keywright, *files, "--fit", "beta", "--features", "rank")
-    assert "feature" in error(keywright, *files, "--fit", "logistic", "--features", "mood")
+    assert "did you mean 'isotonic'" in error(run, *files, "--fit", "isotonc")
+    assert "two steps" in error(run, *files, "--fit", "beta", "--apply", "x.json")
+    assert "--output goes with" in error(run, *files, "--output", tmp_path / "x")
+    assert "--fit logistic" in error(run, *files, "--fit", "beta", "--features", "rank")
+    assert "feature" in error(run, *files, "--fit", "logistic", "--features", "mood")
     for wrong in ("recall=0.5", "precision=2", "precision", "precision=x"):
-        assert "precision=0.8" in error(keywright, *files, "--threshold-for", wrong)
-    assert "no such file" in error(keywright, *files, "--apply", tmp_path / "none.json")
+        assert "precision=0.8" in error(run, *files, "--threshold-for", wrong)
+    assert "no such file" in error(run, *files, "--apply", tmp_path / "none.json")
     (tmp_path / "bad.json").write_text("{}")
-    assert "is no recalibrator" in error(keywright, *files, "--apply", tmp_path / "bad.json")
-    assert "unknown protocol" in error(keywright, *files, "--protocol", "chan91")
+    assert "is no recalibrator" in error(run, *files, "--apply", tmp_path / "bad.json")
+    assert "unknown protocol" in error(run, *files, "--protocol", "chan91")
     assert "cannot be written" in error(
-        keywright, *files, "--fit", "beta", "--output", tmp_path / "no" / "where.json"
+        run, *files, "--fit", "beta", "--output", tmp_path / "no" / "where.json"
     )
 
 
-def test_no_gold_at_all(keywright: Run, tmp_path: Path) -> None:
+def test_no_gold_at_all(run: Run, tmp_path: Path) -> None:
     files = corpus(tmp_path, 2)
     records = [json.loads(line) for line in Path(files[1]).read_text().splitlines()]
     write(Path(files[1]), [{**record, "keywords": []} for record in records])
-    assert "none of the 2 documents has a gold keyphrase" in error(keywright, *files)
+    assert "none of the 2 documents has a gold keyphrase" in error(run, *files)
 
 
-def test_documents_that_do_not_match(keywright: Run, tmp_path: Path) -> None:
+def test_documents_that_do_not_match(run: Run, tmp_path: Path) -> None:
     files = corpus(tmp_path, 3)
     kept = Path(files[3]).read_text().splitlines()[:2]
     Path(files[3]).write_text("\n".join(kept) + "\n")
-    assert "no prediction for document '2'" in error(keywright, *files)
+    assert "no prediction for document '2'" in error(run, *files)

@@ -279,6 +279,8 @@ def _judged(sample: Sample, options: Options, notes: list[str]) -> tuple[Array, 
         return sample.confidence, options.apply.name
     if options.fit is None:
         return sample.confidence, None
+    import numpy as np
+
     from keywright.calibration import fit
 
     features = options.features or tuple(fit.FEATURES)
@@ -292,6 +294,9 @@ def _judged(sample: Sample, options: Options, notes: list[str]) -> tuple[Array, 
     probability = fit.cross_validate(
         sample, options.fit, features, options.folds, seed=options.seed
     )
+    unjudged = int(np.isnan(probability).sum())
+    if unjudged:
+        notes.append(f"{unjudged:,} phrases are not recalibrated: no other document has their like")
     count = min(options.folds, sample.documents)
     return probability, f"{options.fit}, {count}-fold cross-validation over documents"
 

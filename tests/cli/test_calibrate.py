@@ -183,9 +183,7 @@ def test_without_probabilities_it_says_what_is_left_out(run: Run, tmp_path: Path
 
 
 def test_one_document(run: Run, tmp_path: Path) -> None:
-    found = ok(
-        keywright, *corpus(tmp_path, 1), "--fit", "platt", "--threshold-for", "precision=0.5"
-    )
+    found = ok(run, *corpus(tmp_path, 1), "--fit", "platt", "--threshold-for", "precision=0.5")
     assert "intervals are left out" in found
     assert "recalibration is not measured" in found
     assert "the cut-off is left out" in found

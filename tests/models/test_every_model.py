@@ -157,6 +157,19 @@ def test_gradients_reach_every_parameter_that_learns(case: Case) -> None:
         assert parameter.grad.abs().sum() > 0, name
 
 
+def test_mixed_precision_gives_nearly_the_same_loss(case: Case) -> None:
+    model, batch = case.build().train(), case.batch(*DOCUMENTS)
+    with torch.no_grad():
+        full = float(model.loss(batch).total)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = model.loss(batch)
+    loss.total.backward()
+    assert loss.total.dtype == torch.float32
+    assert float(loss.total.detach()) == pytest.approx(full, rel=0.02)
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is None or torch.isfinite(parameter.grad).all(), name
+
+
 def test_training_is_the_same_from_the_same_seed(case: Case) -> None:
     def trained() -> list[Tensor]:
         model = case.build(seed=3).train()

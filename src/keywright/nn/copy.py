@@ -47,6 +47,7 @@ def target_log_prob(
     output space. With label `smoothing`, the mean log p of producing each word of the vocabulary
     takes that share of the result; what copying adds to words of the source is not counted there.
     """
+    energies = energies.to(output.weight.dtype)  # which mixed precision leaves as it is
     known = target < output.out_features
     logit, producing = target_logits(features, output, target.where(known, 0))
     copying = energies.logsumexp(dim=-1)

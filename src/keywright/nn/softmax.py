@@ -17,8 +17,10 @@ def target_logits(features: Tensor, output: nn.Linear, target: Tensor) -> tuple[
 
     `features` [N, H], `target` [N] within the output's size. Their difference is the target's
     log-probability. The log-softmax [N, V] and its gradient are never written to memory: the
-    backward pass reuses the exponentials and scales the small matrices around them instead.
+    backward pass reuses the exponentials and scales the small matrices around them instead. Under
+    mixed precision all of this keeps the precision of the weights.
     """
+    features = features.to(output.weight.dtype)
     if not torch.is_grad_enabled():
         logits = output(features)
         return _at(logits, target), logits.logsumexp(dim=-1)

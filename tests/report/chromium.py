@@ -58,7 +58,11 @@ class Page:
         )  # fmt: skip
         self.send(
             "Emulation.setEmulatedMedia",
-            features=[{"name": "prefers-color-scheme", "value": scheme}],
+            features=[
+                {"name": "prefers-color-scheme", "value": scheme},
+                # A page that is still gliding would be clicked in the wrong place.
+                {"name": "prefers-reduced-motion", "value": "reduce"},
+            ],
         )
 
     def open(self, path: Path) -> None:

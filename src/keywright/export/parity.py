@@ -126,5 +126,9 @@ def made_up(vocabulary: Lexicon) -> list[list[Document]]:
 
 def _document(rng: np.random.Generator, known: Sequence[str], length: int) -> Document:
     unknown = ["".join(rng.choice(list("aeiklmnorstz"), 7)) for _ in range(1 + length // 10)]
-    words = [str(rng.choice(unknown if rng.random() < 0.2 else known)) for _ in range(length)]
+    words = [_one(rng, unknown if rng.random() < 0.2 else known) for _ in range(length)]
     return Document(title=" ".join(words[:8]), body=" ".join(words[8:]), tokenised=True)
+
+
+def _one(rng: np.random.Generator, words: Sequence[str]) -> str:
+    return words[rng.integers(len(words))]

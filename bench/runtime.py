@@ -1,0 +1,202 @@
+"""How fast exported models generate: documents a second against torch, load time, size, memory.
+
+    python bench/runtime.py [--model pretrained_one2set] [--documents 32] [--run FOLDER]
+
+A model of the sizes of the default one, with random weights unless --run names a trained one, is
+exported with 32-bit numbers and with int8, and decodes the same made-up documents as torch does, in
+the same strategy (greedy, 30 tokens for every document: five phrases of about five wordpieces and
+their separators). Every cell is a process of its own, timed after one warm-up batch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+ENGINES = ("torch", "fp32", "int8")
+BATCHES = (1, 8, 32)
+LENGTHS = (128, 192, 512)
+THREADS = (1, 2)
+LENGTH = 30
+VOCABULARY = 12_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="pretrained_one2seq")
+    parser.add_argument("--run", type=Path, help="a trained run, in place of random weights")
+    parser.add_argument("--documents", type=int, default=32)
+    parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
+    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    parser.add_argument("--threads", type=int, nargs="+", default=THREADS)
+    parser.add_argument("--cell", help=argparse.SUPPRESS)  # what a process of its own is told
+    arguments = parser.parse_args()
+    if arguments.cell:
+        print(json.dumps(cell(**json.loads(arguments.cell))))
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        run = arguments.run or random_run(Path(scratch) / "run", arguments.model)
+        folders = exported(run, Path(scratch))
+        table(folders, arguments)
+
+
+def table(folders: dict[str, Path], arguments: argparse.Namespace) -> None:
+    print("| threads | source | batch | engine | documents/s | of torch | CPU ms/document | MB |")
+    print("| ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: |")
+    for threads in arguments.threads:
+        for length in arguments.lengths:
+            for batch in arguments.batches:
+                base = 0.0
+                for engine in ENGINES:
+                    made = measure(folders[engine], engine, threads, length, batch, arguments)
+                    base = base or made["speed"]
+                    print(
+                        f"| {threads} | {length} | {batch} | {engine} | {made['speed']:.1f} | "
+                        f"{made['speed'] / base:.2f} | {made['cpu']:.0f} | {made['memory']:.0f} |",
+                        flush=True,
+                    )
+
+
+def measure(
+    folder: Path, engine: str, threads: int, length: int, batch: int, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    wanted = {
+        "folder": str(folder),
+        "engine": engine,
+        "threads": threads,
+        "length": length,
+        "batch": batch,
+        "count": min(arguments.documents, 4 * batch),
+    }
+    done = subprocess.run(
+        [sys.executable, __file__, "--cell", json.dumps(wanted)],
+        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        sys.exit(done.stderr)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def cell(
+    folder: str, engine: str, threads: int, length: int, batch: int, count: int
+) -> dict[str, Any]:
+    from keywright import predictor, runtime
+
+    # One2Seq says just so much; the slots of One2Set, a phrase each, are cut sooner.
+    settings = [f"max_length={LENGTH}", f"min_phrases={LENGTH}", "unknown=keep"]
+    if is_set(Path(folder)):
+        settings = ["max_length=6", "unknown=keep"]
+    if engine == "torch":
+        loaded: Any = predictor.load(
+            folder, decode="greedy", settings=settings, batch=batch, max_source=length
+        )
+    else:
+        loaded = runtime.load(
+            folder, settings=settings, batch=batch, max_source=length, threads=threads
+        )
+    documents = made_up(count, length)
+    list(loaded.predict(documents[:batch]))
+    wall, cpu = perf_counter(), process_time()
+    list(loaded.predict(documents))
+    wall, cpu = perf_counter() - wall, process_time() - cpu
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"speed": count / wall, "cpu": 1000 * cpu / count, "memory": memory}
+
+
+def is_set(folder: Path) -> bool:
+    return "one2set" in "".join(
+        file.read_text()
+        for file in folder.iterdir()
+        if file.name in ("config.toml", "manifest.json")
+    )
+
+
+def made_up(count: int, length: int) -> list[Any]:
+    """Documents of about `length` wordpieces and a little more, of made-up words."""
+    from keywright.types import Document
+
+    words = [f"{a}{b}" for a in ("river", "sand", "paper", "graph") for b in ("", "s", "ing", "ed")]
+    return [
+        Document(title="", body=" ".join(words[(7 * i + j * j) % 16] for j in range(length)))
+        for i in range(count)
+    ]
+
+
+def random_run(folder: Path, name: str) -> Path:
+    """A run of the default sizes whose weights are random, over MiniLM's or made-up wordpieces."""
+    import torch
+
+    from keywright import config as configs
+    from keywright.data.subword import SubwordVocabulary
+    from keywright.training import checkpoint, corpus, run
+
+    pieces = wordpieces()
+    vocabulary = SubwordVocabulary(pieces, pieces[-VOCABULARY:])
+    table = {
+        "data": {"train": ["none"], "vocabulary": "subwords", "max_source": 192},
+        "model": {"name": name, "start": "random"},
+        "train": {"stage": [{"epochs": 1}]},
+        "decode": {"name": "greedy"},
+    }
+    config = run.resolve(configs.parse(table))
+    digest = corpus.Digest(0, "none")
+    manifest = run.create(folder, config, vocabulary, digest, digest)
+    torch.manual_seed(1)
+    weights = checkpoint.model_tensors(run.build_model(config, vocabulary))
+    checkpoint.save(folder / run.BEST, checkpoint.Checkpoint(weights, manifest.vocabulary))
+    return folder
+
+
+def wordpieces() -> list[str]:
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ";", "|", "0"]
+    known = ["river", "sand", "paper", "graph", "##s", "##ing", "##ed"]
+    return special + known + [f"word{i}" for i in range(30_522 - len(special) - len(known))]
+
+
+def exported(run: Path, scratch: Path) -> dict[str, Path]:
+    from keywright.export import export
+
+    folders = {"torch": run}
+    for engine in ENGINES[1:]:
+        folder = folders[engine] = scratch / engine
+        parity = export(run, folder, int8=engine == "int8")
+        size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+        print(
+            f"{engine}: {size:.1f} MB; loads in {load_time(folder):.2f} s of CPU (the imports "
+            f"included); log-probabilities differ from torch's by at most {parity.largest:.1e}, "
+            f"{parity.mean:.1e} on average; {parity.agreement:.2%} of {parity.steps:,} steps agree"
+        )
+    print()
+    return folders
+
+
+def load_time(folder: Path) -> float:
+    program = (
+        "import time; from keywright import runtime; "
+        f"runtime.load({str(folder)!r}, threads=1); print(time.process_time())"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    times = [
+        float(subprocess.check_output([sys.executable, "-c", program], env=environment))
+        for _ in range(3)
+    ]
+    return min(times)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Exporting: what is written, what is refused, and that it is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from keywright import export as exporting
+from keywright import predictor, runtime
+from keywright.errors import ConfigError, DataError
+from keywright.export import ParityError, export
+from keywright.export.graph import whole_rows
+from keywright.runtime.folder import read_manifest
+from tests.models.conftest import DOCUMENTS, TINY
+from tests.runs import untrained_run
+from tests.runtime.models import MORE, NAMES, make_pair, phrases
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_pair(tmp_path_factory.mktemp("run"), "pretrained_one2seq").run
+
+
+def test_the_manifest_tells_what_was_measured(run: Path, tmp_path: Path) -> None:
+    parity = export(run, tmp_path / "new")
+    manifest = read_manifest(tmp_path / "new")
+    assert manifest.parity["largest"] == parity.largest < exporting.TOLERANCE
+    assert manifest.parity["steps"] == parity.steps > 50
+    assert manifest.config["model"]["name"] == "pretrained_one2seq"
+    assert (manifest.paradigm, manifest.positions, manifest.int8) == ("one2seq", 64, False)
+    assert {"torch", "onnx", "onnxruntime"} <= manifest.versions.keys()
+
+
+def test_the_embedding_is_stored_once(run: Path, tmp_path: Path) -> None:
+    """Though both graphs read it, files are no larger than the weights of the run."""
+    export(run, tmp_path / "new")
+    weights = sum(p.numel() * 4 for p in runs_model(run).parameters())
+    assert (tmp_path / "new" / "weights.bin").stat().st_size < weights + 64 * 100
+
+
+def runs_model(run: Path) -> torch.nn.Module:
+    from keywright.training import run as runs
+
+    return runs.load(run).model
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_int8_is_near_and_small(name: str, tmp_path: Path) -> None:
+    pair = make_pair(tmp_path, name)
+    parity = export(pair.run, tmp_path / "int8", int8=True)
+    assert 0 < parity.mean < 0.05
+    assert parity.agreement > 0.9
+    sizes = [(f / "weights.bin").stat().st_size for f in (tmp_path / "int8", pair.exported)]
+    assert sizes[0] < 0.5 * sizes[1]
+    # Every row has its own scale, so company changes nothing.
+    alone = phrases(runtime.load(tmp_path / "int8", batch=1).predict(MORE))
+    assert phrases(runtime.load(tmp_path / "int8", batch=9).predict(MORE)) == alone
+
+
+def test_whole_numbers_round_to_the_nearest() -> None:
+    matrix = torch.tensor([[1.0, -0.4, 0.26], [0.0, 0.0, 0.0]])
+    whole, scale = whole_rows(matrix, 63)
+    assert whole.tolist() == [[63, -25, 16], [0, 0, 0]]
+    assert np.allclose(whole * scale[:, None], matrix, atol=0.5 / 63)
+
+
+def test_compares_over_documents_that_are_given(run: Path, tmp_path: Path) -> None:
+    assert export(run, tmp_path / "new", documents=DOCUMENTS).documents == 2
+
+
+def test_refuses_what_does_not_say_the_same(run: Path, tmp_path: Path, monkeypatch) -> None:
+    """A graph that is subtly wrong: the gate between producing and copying is off by a little."""
+
+    def wrong(graph, model):
+        with torch.no_grad():
+            model.gate.bias += 0.01
+        write(graph, model)
+        with torch.no_grad():
+            model.gate.bias -= 0.01
+
+    write = exporting.write_decoder
+    monkeypatch.setattr(exporting, "write_decoder", wrong)
+    with pytest.raises(ParityError, match="does not say what"):
+        export(run, tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_leaves_what_is_there_alone(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(DataError, match="not an empty folder; name another with --output"):
+        export(run, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_recurrent_models_are_refused_by_name(tmp_path: Path) -> None:
+    run = untrained_run(tmp_path / "run", DOCUMENTS, {"name": "cat_seq", **TINY["cat_seq"]})
+    with pytest.raises(ConfigError, match="cat_seq models cannot be exported"):
+        export(run, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_other_strategies_keep_the_options_that_greedy_decoding_knows(tmp_path: Path) -> None:
+    model = {"name": "transformer_one2seq", **TINY["transformer_one2seq"]}
+    decode = {"name": "beam", "width": 3, "max_phrases": 2, "max_phrase": 2}
+    run = untrained_run(tmp_path / "run", DOCUMENTS, model, decode)
+    export(run, tmp_path / "new")
+    torch_greedy = predictor.load(
+        run, decode="greedy", settings=["max_phrases=2", "max_phrase=2"]
+    ).predict(MORE)
+    assert phrases(runtime.load(tmp_path / "new").predict(MORE)) == phrases(torch_greedy)

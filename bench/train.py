@@ -36,7 +36,7 @@ from torch.utils.flop_counter import FlopCounterMode
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import corpus
-from bench.decode import config_file, document, machine_peak, vocabulary_of
+from bench.decode import config_file, machine_peak, vocabulary_of
 from keywright import config as configs
 from keywright import parts
 from keywright.data.batch import Batch, Batches
@@ -98,8 +98,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     config = configs.load(config_file(arguments.models[0], arguments.small))
     stage = config.train.stage[0]
     size = arguments.batch or stage.batch_size
-    lines = corpus.generated(UPDATES * size)
-    documents = [document(number, line) for number, line in enumerate(lines)]
+    documents = [corpus.document_of(lines) for lines in corpus.generated(UPDATES * size)]
     vocabulary = vocabulary_of(config, documents)
     targets = Targets(paradigm(config), config.data.order, mark_absent=config.data.mark_absent)
     batches = list(

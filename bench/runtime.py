@@ -151,7 +151,7 @@ def random_run(folder: Path, name: str) -> Path:
         "data": {"train": ["none"], "vocabulary": "subwords", "max_source": 192},
         "model": {"name": name, "start": "random"},
         "train": {"stage": [{"epochs": 1}]},
-        "decode": {"name": "greedy"},
+        "decode": {"name": "greedy", "max_length": LENGTH},
     }
     config = run.resolve(configs.parse(table))
     digest = corpus.Digest(0, "none")

@@ -104,7 +104,7 @@ def _checked(
         right = parity.largest <= TOLERANCE and parity.same + parity.tied == parity.steps
     if not right:
         raise ParityError(
-            f"the exported model does not say what {folder.name.split('.')[1]}'s run says: "
+            "the exported model does not say what the run says: "
             f"log-probabilities differ by up to {parity.largest:.2g} ({parity.mean:.2g} on "
             f"average), {parity.same} of {parity.steps} steps agree; nothing was written"
         )

@@ -131,4 +131,4 @@ def _document(rng: np.random.Generator, known: Sequence[str], length: int) -> Do
 
 
 def _one(rng: np.random.Generator, words: Sequence[str]) -> str:
-    return words[rng.integers(len(words))]
+    return words[int(rng.integers(len(words)))]

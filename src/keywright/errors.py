@@ -46,10 +46,10 @@ class UnknownNameError(KeywrightError):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of an error sentence: the name most like `name`, or all of them."""
-    from rapidfuzz import process  # only when something went wrong
+    from rapidfuzz import fuzz, process  # only when something went wrong
 
     known = list(known)
-    match = process.extractOne(name, known, processor=str.lower, score_cutoff=50)
+    match = process.extractOne(name, known, scorer=fuzz.ratio, processor=str.lower, score_cutoff=50)
     if match is not None:
         return f"; did you mean {match[0]!r}? Known: {', '.join(known)}"
     return f"; known: {', '.join(known)}"

@@ -1,0 +1,85 @@
+"""The guide's examples run, and print what they say they print."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from keywright import protocols
+from keywright.cli import app
+from keywright.metrics._base import measures
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDES = ("evaluation.md", "protocols.md")
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str) -> list[tuple[str, int, str]]:
+    """(file, line, code) of every block in a language."""
+    found = []
+    for name in GUIDES:
+        text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        for match in _BLOCK.finditer(text):
+            if match[1] == language:
+                found.append((name, text[: match.start()].count("\n") + 1, match[2]))
+    return found
+
+
+def promised(code: str) -> list[str]:
+    """What the block says it prints: `print(...)  # this`, or comments after a loop."""
+    return [
+        comment
+        for line in code.splitlines()
+        for comment in re.findall(r"^print\(.*\)  # (.*)$|^# (.*)$", line)[:1]
+        for comment in filter(None, comment)
+    ]
+
+
+@pytest.mark.parametrize(("name", "line", "code"), blocks("python"))
+def test_python_examples(
+    name: str,
+    line: int,
+    code: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(ROOT)
+    exec(compile(code, f"{name}:{line}", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.splitlines() == promised(code)
+
+
+@pytest.mark.parametrize(
+    "command",
+    sorted({line for _, _, code in blocks("sh") for line in code.splitlines() if line}),
+)
+def test_commands(command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    program, *arguments = shlex.split(command)
+    assert program == "keywright"
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0
+    assert done.output
+
+
+@pytest.mark.parametrize("name", protocols.names())
+def test_every_protocol_and_parameter_is_explained(name: str) -> None:
+    text = (ROOT / "docs" / "protocols.md").read_text(encoding="utf-8")
+    assert f"\n## {name}\n" in text
+    for field in dataclasses.fields(protocols.load(name).config):
+        assert f"`{field.name}`" in text or f"`{field.name}=" in text, field.name
+
+
+def test_every_measure_is_explained() -> None:
+    text = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    assert [name for name in measures() if f"`{name}`" not in text] == []
+
+
+def test_there_are_examples() -> None:
+    assert len(blocks("python")) >= 6
+    assert len(blocks("sh")) >= 3

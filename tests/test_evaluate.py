@@ -21,13 +21,14 @@ from keywright.errors import DataError, KeywrightError
 from keywright.evaluate import Bootstrap, Evaluation, Plan, evaluate, pair, resolve
 from keywright.metrics._base import Array, Metric
 from keywright.types import Document, Prediction, ScoredPhrase
-from tests.protocols.lines import corpora, free_corpora, quick
+from tests.protocols.lines import corpora, free_corpora
 from tests.protocols.scoring import Case, document
 
 MODULE = importlib.import_module("keywright.evaluate")  # `keywright.evaluate` is the function
 COUNTS = ("MAE", "Unique", "Predicted", "Gold")
 EVERY_WAY = [str(protocol) for protocol in (*protocols.side_by_side(), protocols.load("fg"))]
 any_protocol = st.sampled_from(EVERY_WAY)
+few = settings(deadline=None, max_examples=25)  # each scores some 200 metrics, several times
 GOLD: Case = ("a <eos> b", "a", "a")
 """A document that makes sure there is something to score."""
 
@@ -63,7 +64,7 @@ def made_up_corpus(count: int, seed: int = 0) -> list[Case]:
 
 
 @given(any_protocol, corpora | free_corpora)
-@quick
+@few
 def test_scores_lie_between_0_and_1(protocol: str, corpus: list[Case]) -> None:
     result = scored([*corpus, GOLD], protocol)
     # The ideal of chan19's AlphaNDCG is greedy, not best, and can be beaten by a little.
@@ -79,7 +80,7 @@ def test_scores_lie_between_0_and_1(protocol: str, corpus: list[Case]) -> None:
 
 
 @given(any_protocol, corpora, st.randoms(use_true_random=False))
-@quick
+@few
 def test_the_order_of_documents_is_irrelevant(
     protocol: str, corpus: list[Case], chance: random.Random
 ) -> None:
@@ -90,7 +91,7 @@ def test_the_order_of_documents_is_irrelevant(
 
 
 @given(any_protocol, corpora | free_corpora, st.data())
-@quick
+@few
 def test_repeating_a_prediction_changes_nothing_but_the_duplicate_ratio(
     protocol: str, corpus: list[Case], data: st.DataObject
 ) -> None:
@@ -110,7 +111,7 @@ def test_repeating_a_prediction_changes_nothing_but_the_duplicate_ratio(
 
 
 @given(any_protocol, corpora)
-@quick
+@few
 def test_corpus_scores_are_means_of_documents_scores(protocol: str, corpus: list[Case]) -> None:
     corpus = [*corpus, GOLD]
     plan, rows = rows_of(corpus, protocol)
@@ -179,7 +180,7 @@ def with_ids(corpus: Sequence[Case]) -> tuple[list[Document], list[Prediction]]:
 
 
 @given(st.permutations(range(6)))
-@settings(deadline=None, max_examples=20)
+@few
 def test_matching_by_id_does_not_depend_on_the_order(order: list[int]) -> None:
     documents, predictions = with_ids(made_up_corpus(6))
     metrics = ["standard"]
@@ -401,7 +402,7 @@ def test_resamples_that_drew_nothing_are_left_out() -> None:
     assert result.intervals["present.F1@M"] == (1.0, 1.0)
 
 
-@settings(deadline=None, max_examples=20)
+@few
 @given(corpora)
 def test_intervals_lie_between_0_and_1(corpus: list[Case]) -> None:
     result = scored([*corpus, GOLD], metrics=["standard"], resamples=50)

@@ -11,6 +11,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from keywright.data.batch import Batch
+from keywright.data.vocab import BLANK
+from keywright.types import Document
 from tests.models.conftest import DOCUMENTS, Case, greedy, phrases
 
 
@@ -117,13 +120,15 @@ def model_width(case: Case, batch: Any) -> int:
 def test_teacher_forced_likelihood_is_the_sum_of_steps(case: Case) -> None:
     if case.module.PARADIGM == "one2set":
         pytest.skip("a set model's loss depends on how phrases are assigned to its slots")
-    model = case.build().eval()
-    batch = case.batch(*DOCUMENTS)
+    assert_loss_is_sum_of_steps(case, case.build().eval(), case.batch(*DOCUMENTS))
+
+
+def assert_loss_is_sum_of_steps(case: Case, model: Any, batch: Batch) -> None:
     with torch.inference_mode():
         loss = model.loss(batch)
         memory = model.encode(batch)
         tokens, state = model.start(memory)
-        target, mask = batch.target, batch.target_mask
+        target, mask = batch.targets
         if case.module.PARADIGM == "one2one":  # one phrase per document
             target, mask = target[:, 0], mask[:, 0]
         total = torch.zeros(())
@@ -133,6 +138,16 @@ def test_teacher_forced_likelihood_is_the_sum_of_steps(case: Case) -> None:
             total -= step.log_probs.gather(1, tokens.unsqueeze(1)).squeeze(1)[mask[:, t]].sum()
     assert int(loss.count) == int(mask.sum())
     assert float(loss.parts["nll"]) == pytest.approx(float(total), rel=1e-5)
+
+
+def test_a_source_with_nothing_to_copy_makes_no_word_certain(case: Case) -> None:
+    """KPDrop can leave only blanks of a short text."""
+    blank = Document(title=BLANK, body="", keyphrases=("paper cranes",))
+    model = case.build().eval()
+    batch = case.batch(blank, DOCUMENTS[0])
+    assert torch.allclose(first_step(model, batch).exp().sum(dim=1), torch.ones(()), atol=1e-5)
+    if case.module.PARADIGM != "one2set":
+        assert_loss_is_sum_of_steps(case, model, batch)
 
 
 def test_the_loss_does_not_depend_on_how_documents_are_batched(case: Case) -> None:

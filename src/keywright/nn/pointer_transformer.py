@@ -132,8 +132,7 @@ class PointerTransformer(nn.Module):
             layers=self.decoder.read_source(encoded),
             pointer_keys=None if self.pointer_key is None else self.pointer_key(encoded),
             mask=batch.source_mask,
-            # A source may hold marks of its own, which no output id stands for.
-            copyable=batch.source_mask & (batch.source_extended != PAD),
+            copyable=_copyable(batch),
             extended=batch.source_extended,
             first=copy.first_positions(batch.source_extended),
             extension_inputs=batch.extension_inputs,
@@ -205,3 +204,13 @@ class PointerTransformer(nn.Module):
             target[mask],
             smoothing,
         )
+
+
+def _copyable(batch: Batch) -> Tensor:
+    """[B, S]: a source may hold marks and blanks, which no output id stands for.
+
+    Where it holds nothing else, copying them is a waste of probability; but a softmax over nothing
+    would make words certain that are not there.
+    """
+    words = batch.source_mask & (batch.source_extended != PAD)
+    return words | (batch.source_mask & ~words.any(dim=1, keepdim=True))

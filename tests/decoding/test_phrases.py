@@ -86,6 +86,15 @@ def test_phrases_with_unknown_words_are_dropped_kept_or_completed():
     assert completed.texts == ("a neural", "b")
 
 
+@pytest.mark.parametrize("body", ["", "<unk>", "<pad>"])
+def test_an_unknown_word_that_no_word_can_complete_is_dropped(body):
+    model = FakeGenerator(says(UNK, SEP, B, EOS), attention=lambda prefix: 0)
+    decoder = Decoder(Part("greedy", {"unknown": "replace"}), VOCABULARY, "one2seq")
+    document = Document(title="", body=body, tokenised=True)
+    [prediction] = decoder(model, make_batch([document], VOCABULARY))
+    assert prediction.texts == ("b",)
+
+
 def test_completing_unknown_words_needs_attention():
     with pytest.raises(ConfigError, match=r"decode.unknown.*attention"):
         decode(says(UNK, EOS), unknown="replace")

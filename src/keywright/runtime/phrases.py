@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from keywright.data.targets import split
-from keywright.data.vocab import UNK, Lexicon
+from keywright.data.vocab import PAD, UNK, Lexicon
 from keywright.errors import ConfigError
 from keywright.runtime.options import Options, Ranking
 from keywright.text.stem import stems
@@ -138,6 +138,8 @@ class _Source:
                 continue
             if UNK in tokens and self.options.unknown == "replace":
                 tokens = self._known(tokens, hypothesis, start)
+                if UNK in tokens or PAD in tokens:
+                    continue  # there was no word to replace it by, as in an empty document
             words = self.vocabulary.decode(tokens, self.batch.extension[self.place])
             log_probs = tuple(hypothesis.log_probs[start:end])
             yield Candidate(tuple(tokens), tuple(words), log_probs, hypothesis)

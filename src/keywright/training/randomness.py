@@ -14,7 +14,7 @@ import torch
 
 
 def derive(*numbers: int) -> int:
-    """A seed that follows from numbers, and is unlike that of any other numbers."""
+    """A seed that follows from numbers, and from no others (but for zeros at their end)."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
 
 

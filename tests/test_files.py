@@ -104,6 +104,20 @@ def test_a_first_look_reads_little_and_forgives_everything(tmp_path):
     assert first_lines(file, 3) == ["one", "\ufffd", "more"]
 
 
+@pytest.mark.parametrize("name", ["gzip", "xz", "zstd"])
+def test_a_first_look_at_a_small_file_cut_short_gives_what_is_there(tmp_path, name):
+    file = tmp_path / "cut"
+    lines = b"".join(b"line %d: %d\n" % (number, number**9) for number in range(2_000))
+    whole = COMPRESSORS[name](lines)
+    file.write_bytes(whole[: len(whole) // 2])
+    looked, read = first_lines(file, 3), iter(read_lines(file))
+    if name == "zstd":  # less than one block of it is left, so nothing can be read
+        with pytest.raises(DataError, match="truncated"):
+            next(read)
+    else:
+        assert looked == [next(read)[1] for _ in range(3)]
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\ufeff")))
 def test_what_is_written_is_read_back(tmp_path_factory, suffix, text):
@@ -132,3 +146,22 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_where_nothing_can_be_written_is_an_error(tmp_path: Path, place):
     with pytest.raises(DataError, match="cannot be written"), atomic_write(tmp_path / place):
         pass
+
+
+def test_a_link_goes_on_pointing_to_the_file_that_is_written(tmp_path: Path):
+    link, file = tmp_path / "link", tmp_path / "file"
+    file.write_text("old")
+    link.symlink_to(file)
+    with atomic_write(link) as stream:
+        stream.write("new")  # type: ignore[arg-type]
+    assert link.is_symlink()
+    assert file.read_text() == "new"
+
+
+def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(DataError, match="is a device or a pipe"), atomic_write(pipe):
+        pass
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

@@ -136,17 +136,15 @@ def first_lines(path: str | Path, most: int = 8) -> list[str]:
     A byte that is not UTF-8 becomes U+FFFD and a damaged file gives what can be read of it; whoever
     reads the file in earnest will say what is wrong with it.
     """
-    data = b""
+    lines: list[bytes] = []
+    left = 64 * _CHUNK
     with open_binary(path) as file, suppress(*_BROKEN):
-        while data.count(b"\n") < most and len(data) < 64 * _CHUNK:
-            chunk = file.read(_CHUNK)
-            if not chunk:
-                break
-            data += chunk
-    lines = data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")[:most]
-    if lines[-1] == b"":
-        lines.pop()
-    return [line.decode("utf-8", errors="replace").removesuffix("\r") for line in lines]
+        # Line by line: one large read of a file cut short would give nothing of what is there.
+        while len(lines) < most and left > 0 and (line := file.readline(left)):
+            lines.append(line if lines else line.removeprefix(_BYTE_ORDER_MARK))
+            left -= len(line)
+    texts = [line.decode("utf-8", errors="replace") for line in lines]
+    return [text.removesuffix("\n").removesuffix("\r") for text in texts]
 
 
 def _damaged(error: BaseException, path: str | Path, line: int) -> DataError:
@@ -164,14 +162,23 @@ def _not_utf8(byte: int, column: int, path: str | Path, line: int) -> DataError:
     )
 
 
+def refuse_device(path: Path) -> None:
+    """A device or a pipe is no place for a file: a rename would put the file in its stead."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise DataError("cannot be written: is a device or a pipe; name a file", path)
+
+
 @contextmanager
 def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[str] | IO[bytes]]:
     """Write a file that appears whole or not at all: a temporary file beside it, then a rename.
 
-    Text is UTF-8 with `\\n`; `.gz`, `.xz` and `.zst` names are compressed.
+    Text is UTF-8 with `\\n`; `.gz`, `.xz` and `.zst` names are compressed. A link keeps pointing
+    where it does.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    refuse_device(path)
+    place = Path(os.path.realpath(path))
+    temporary = place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
         raw = temporary.open("wb")
     except OSError as error:
@@ -190,7 +197,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[str] | IO[byt
                 cast(io.TextIOWrapper, file).detach()
             raw.flush()
             os.fsync(raw.fileno())
-        temporary.replace(path)
+        temporary.replace(place)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise DataError(f"cannot be written: {error.strerror or error}", path) from None

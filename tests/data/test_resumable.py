@@ -1,5 +1,6 @@
 """Files that an interrupted run can go on with."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,12 @@ def test_a_full_disk_says_so_and_keeps_what_is_done(tmp_path):
                 file.append(b"more\n")
             file._file = kept
     assert path.read_bytes() == b"".join(LINES)
+
+
+def test_a_pipe_or_a_device_is_not_replaced_even_by_force(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(DataError, match="is a device or a pipe"):
+        write(pipe, force=True)
+    assert pipe.is_fifo()
+    assert names(tmp_path) == ["pipe"]

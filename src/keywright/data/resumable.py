@@ -16,7 +16,7 @@ from typing import IO, Any, BinaryIO, cast
 import msgspec
 
 from keywright.errors import DataError
-from keywright.files import atomic_write
+from keywright.files import atomic_write, refuse_device
 
 _CHUNK = 1 << 20
 _COMPRESSED = (".gz", ".xz", ".zst")
@@ -78,6 +78,7 @@ def resumable_lines(
 def _check(path: Path, part: Path, resume: bool, force: bool) -> None:
     if resume and force:
         raise DataError("--resume keeps what is there and --force does not; choose one", path)
+    refuse_device(path)
     if path.exists() and not force:
         raise DataError("exists already; --force replaces it", path)
     if part.exists() and not (resume or force):

@@ -36,6 +36,7 @@ def read_all(file, **options):
         ('{"title": 3, "abstract": "a"}', "title: Expected .*got `int`"),
         ('{"source": "s", "target": "t"}', "has no text"),
         ('{"title": "t", "abstract": "\\ud800"}', "is not JSON .half a surrogate pair"),
+        ('{"title": "t", "abstract": "a", "score": NaN}', r"is not JSON \(NaN is no number\)"),
         (DEEP, "is nested too deeply"),
     ],
 )  # fmt: skip
@@ -62,6 +63,7 @@ def test_a_bad_record_is_one_line_with_its_place(tmp_path, second, message):
         (b'{"title": "t", "abs', "1: is not JSON"),
         (b"[]\n", "is in no known document format"),
         (gzip.compress(GOOD.encode() * 1000)[:-12], "is truncated or damaged"),
+        (gzip.compress(f"{GOOD}\n".encode() * 9)[:-12], r"\d: .* is truncated or damaged"),
         (b'{"a": [[]]}', "has keyphrases for 'a', but there is no"),
         (b'{"a": [[3]]}', "Expected `str`, got `int`"),
         (b"{}", "no known document format has the fields none"),

@@ -91,6 +91,8 @@ def test_plain_strings_are_phrases(tmp_path):
         ({"text": "a", "token_probs": [0.5], "token_log_probs": [-1]}, "has both token_probs and"),
         ({"token_probs": [0.5]}, "missing required field `text`"),
         (7, "got `int`"),
+        ({"text": "a b", "words": -2}, "'a b' has words=-2"),
+        ({"text": "a", "confidence": 1.5}, r"a confidence of 1.5; it must lie in \[0, 1\]"),
     ],
 )
 def test_scores_that_make_no_sense_are_errors(tmp_path, phrase, message):

@@ -26,6 +26,7 @@ Id = str | int
 _HALF_PAIR = re.compile(
     r"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
 )
+_NOT_A_NUMBER = re.compile(r"[\[:,]\s*(-?Infinity|NaN)\b")
 _BAD_RECORD = (DataError, msgspec.DecodeError, RecursionError)
 
 
@@ -70,6 +71,8 @@ def explain(error: BaseException, raw: object = "") -> str:
     if isinstance(error, msgspec.DecodeError):
         if isinstance(raw, str) and _HALF_PAIR.search(raw):
             return "is not JSON (half a surrogate pair such as \\ud83d stands for no character)"
+        if isinstance(raw, str) and (found := _NOT_A_NUMBER.search(raw)):
+            return f"is not JSON ({found[1]} is no number); leave out or correct what is not known"
         return f"is not JSON ({text})"
     return text
 

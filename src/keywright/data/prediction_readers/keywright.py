@@ -64,6 +64,14 @@ def _scored(phrase: _Phrase) -> ScoredPhrase:
         log_probs = _logarithms(phrase.token_probs)
         if words is None:
             words = len(phrase.text.split())
+    if words is not None and words < 0:  # its confidence would be above 1
+        raise DataError(
+            f"phrase {phrase.text!r} has words={words}; count its words, or leave it out"
+        )
+    if phrase.confidence is not None and not 0 <= phrase.confidence <= 1:
+        raise DataError(
+            f"phrase {phrase.text!r} has a confidence of {phrase.confidence}; it must lie in [0, 1]"
+        )
     return ScoredPhrase(
         text=phrase.text,
         token_log_probs=None if log_probs is None else _checked(log_probs),

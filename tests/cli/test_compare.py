@@ -232,3 +232,12 @@ def test_comparing_imports_no_torch(keywright: Run, folder: Path) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, cwd=folder, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_seed_below_0_is_refused(keywright: Run, folder: Path) -> None:
+    done = keywright(
+        "compare", "--documents", "docs.jsonl", "good.jsonl", "poor.jsonl", "--seed", -1, cwd=folder
+    )
+    assert done.returncode == 2
+    assert "--seed" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -116,7 +116,7 @@ def calibrate_command(
     resamples: int = typer.Option(
         1000, min=0, help="Bootstrap resamples of documents for the 95% intervals; 0 for none."
     ),
-    seed: int = typer.Option(0, help="Seed of resamples and folds."),
+    seed: int = typer.Option(0, min=0, help="Seed of resamples and folds."),
 ) -> None:
     """Measure calibration; fit and apply recalibration; find the cut-off for a precision."""
     from keywright.analysis import calibration_plots

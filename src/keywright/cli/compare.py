@@ -61,7 +61,7 @@ def compare_command(
     ),
     names: list[str] = typer.Option([], help="Names of the systems. Default: from their files."),
     match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
-    seed: int = typer.Option(0, help="Seed of the resamples and permutations."),
+    seed: int = typer.Option(0, min=0, help="Seed of the resamples and permutations."),
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
 ) -> None:
     """Compare systems on the same documents: differences with intervals, effect sizes and

@@ -49,7 +49,7 @@ def evaluate_command(
     resamples: int = typer.Option(
         1000, min=0, help="Bootstrap resamples for the 95% intervals; 0 for none."
     ),
-    seed: int = typer.Option(0, help="Seed of the bootstrap."),
+    seed: int = typer.Option(0, min=0, help="Seed of the bootstrap."),
 ) -> None:
     """Score predictions against gold keyphrases, exactly as a published protocol does."""
     from keywright import protocols

@@ -66,7 +66,7 @@ def report_command(
         help="Resamples and permutations. Default: 10,000, more where many tests are corrected.",
     ),
     browse: int = typer.Option(1000, min=0, help="Documents in the page's browser."),
-    seed: int = typer.Option(0, help="Seed of the resamples and permutations."),
+    seed: int = typer.Option(0, min=0, help="Seed of the resamples and permutations."),
 ) -> None:
     """Write a report: a summary in words, scores with significance, calibration, overlap, and
     every document with its phrases. One HTML page without network, or tables for papers."""

@@ -6,6 +6,7 @@ missing optional library hurts only the verb that needs it.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -49,5 +50,19 @@ def main() -> None:
         typer.echo(f"keywright: error: {error}", err=True)
         sys.exit(2)
     except BrokenPipeError:  # `keywright ... | head` is not an error
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _drop_output()
+        typer.echo(f"keywright: error: the output cannot be written: {error.strerror}", err=True)
+        sys.exit(2)
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _drop_output() -> None:
+    """Let what is still buffered go nowhere, or the interpreter would fail on it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

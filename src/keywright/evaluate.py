@@ -26,6 +26,7 @@ from keywright.types import Document, Prediction, ScoredPhrase
 
 Match = Literal["auto", "id", "line"]
 Pair = tuple[Document, Prediction]
+Formats = tuple[str | None, str | None]
 
 # Large enough for numpy's calls to cost little per document, small enough to stay in the cache.
 CHUNK = 512
@@ -126,6 +127,7 @@ def evaluate(
     resamples: int = 0,
     seed: int = 0,
     match: Match = "auto",
+    formats: Formats = (None, None),
     per_document: Sink | None = None,
     watch: Callable[[int], None] | None = None,
 ) -> Evaluation:
@@ -134,15 +136,16 @@ def evaluate(
     Documents and predictions are files or iterables; a prediction may be a list of phrases. They
     are matched by id where both have one, else by order (`match` forces either). `metrics` are
     names such as "present.F1@5" (all of the protocol's by default); `resamples` > 0 adds 95%
-    bootstrap intervals. `per_document` is called with documents and their scores as they come,
-    `watch` with the number of documents done.
+    bootstrap intervals. `formats` name the formats of documents and predictions where they cannot
+    be told from the content. `per_document` is called with documents and their scores as they
+    come, `watch` with the number of documents done.
     """
     judge = protocols.load(protocol) if isinstance(protocol, str) else protocol
     plan = Plan(judge, resolve(metrics, judge))
     bootstrap = Bootstrap(resamples, len(plan.columns), seed) if resamples else None
     sums = np.zeros(len(plan.columns))
     count = without_gold = 0
-    for batch, rows in matched_rows(plan, pair(documents, predictions, match)):
+    for batch, rows in matched_rows(plan, pair(documents, predictions, match, formats)):
         count += len(batch)
         without_gold += sum(not has_gold(document) for document in batch)
         sums += rows.sum(axis=0)
@@ -202,10 +205,11 @@ def pair(
     documents: str | Path | Iterable[Document],
     predictions: str | Path | Iterable[Prediction | Sequence[str]],
     match: Match = "auto",
+    formats: Formats = (None, None),
 ) -> Iterator[Pair]:
     """Each document with its prediction, in the documents' order."""
-    gold, gold_name = _documents(documents)
-    made, made_name = _predictions(predictions)
+    gold, gold_name = _documents(documents, formats[0])
+    made, made_name = _predictions(predictions, formats[1])
     first_document, first_prediction = next(gold, None), next(made, None)
     if first_document is None:
         raise DataError("there are no documents", gold_name)
@@ -230,17 +234,19 @@ def pair(
         yield document, prediction
 
 
-def _documents(documents: str | Path | Iterable[Document]) -> tuple[Iterator[Document], str]:
+def _documents(
+    documents: str | Path | Iterable[Document], format: str | None
+) -> tuple[Iterator[Document], str]:
     if isinstance(documents, str | Path):
-        return iter(read_documents(documents, need_gold=True)), str(documents)
+        return iter(read_documents(documents, format=format, need_gold=True)), str(documents)
     return iter(documents), "documents"
 
 
 def _predictions(
-    predictions: str | Path | Iterable[Prediction | Sequence[str]],
+    predictions: str | Path | Iterable[Prediction | Sequence[str]], format: str | None
 ) -> tuple[Iterator[Prediction], str]:
     if isinstance(predictions, str | Path):
-        return iter(read_predictions(predictions)), str(predictions)
+        return iter(read_predictions(predictions, format=format)), str(predictions)
     return map(_prediction, predictions), "predictions"
 
 
@@ -288,9 +294,12 @@ def _by_id(
             prediction = next(predictions, None)
             read += 1
             if prediction is None:
+                early = next(iter(waiting), None)
+                hint = f", but one for {early!r} that no document lacks (an id given twice?)"
+                hint = "" if early is None else hint
                 raise DataError(
-                    f"has no prediction for document {document.id!r} (number {number:,} in {gold});"
-                    " to match by order instead of id, use --match line",
+                    f"has no prediction for document {document.id!r} (number {number:,} in {gold})"
+                    f"{hint}; to match by order instead of id, use --match line",
                     made,
                 )
             if prediction.document_id is None:

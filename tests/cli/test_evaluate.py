@@ -232,7 +232,7 @@ class TestBadInput:
         files[1].write_text(MADE[0] + "\n")
         folder = tmp_path / "scores"
         refused(keywright, "--documents", files[0], "--predictions", files[1], "--output", folder)
-        assert list(folder.iterdir()) == []
+        assert not folder.exists()
 
     def test_ids_that_do_not_fit(self, keywright: Run, tmp_path: Path) -> None:
         documents = tmp_path / "documents.jsonl"
@@ -244,3 +244,24 @@ class TestBadInput:
         error = refused(keywright, "--documents", documents, "--predictions", predictions)
         assert "'a'" in error
         assert "--match line" in error
+
+    def test_an_id_given_twice_is_hinted_at(self, keywright: Run, tmp_path: Path) -> None:
+        documents = tmp_path / "documents.jsonl"
+        documents.write_text(
+            "".join(
+                f'{{"id": "{name}", "title": "cats", "abstract": "", "keywords": ["cats"]}}\n'
+                for name in "ab"
+            )
+        )
+        predictions = tmp_path / "predictions.jsonl"
+        predictions.write_text('{"id": "a", "phrases": ["cats"]}\n' * 2)
+        error = refused(keywright, "--documents", documents, "--predictions", predictions)
+        assert "no prediction for document 'b'" in error
+        assert "one for 'a'" in error
+
+    def test_a_format_can_be_named(self, keywright: Run, files: tuple[Path, Path]) -> None:
+        base = ["--documents", files[0], "--predictions", files[1]]
+        done = keywright("evaluate", *base, "--predictions-format", "chan")
+        assert done.returncode == 0, done.stderr
+        error = refused(keywright, *base, "--predictions-format", "chn")
+        assert "'chan'" in error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -46,6 +46,12 @@ def evaluate_command(
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
     output: Path | None = typer.Option(None, help="A folder for scores.json and per_document.tsv."),
     match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
+    documents_format: str | None = typer.Option(
+        None, help="The documents' format, where it cannot be told from their content."
+    ),
+    predictions_format: str | None = typer.Option(
+        None, help="The predictions' format, where it cannot be told from their content."
+    ),
     resamples: int = typer.Option(
         1000, min=0, help="Bootstrap resamples for the 95% intervals; 0 for none."
     ),
@@ -70,7 +76,12 @@ def evaluate_command(
         judges,
         names,
         output,
-        {"seed": seed, "resamples": resamples, "match": match},
+        {
+            "seed": seed,
+            "resamples": resamples,
+            "match": match,
+            "formats": (documents_format, predictions_format),
+        },
     )
     {"table": _print_table, "json": _print_json, "tsv": _print_tsv, "latex": _print_latex}[
         output_format
@@ -93,7 +104,7 @@ def _evaluate_all(
     results = []
     with ExitStack() as files:
         if output is not None:
-            _make_folder(output)
+            files.enter_context(_folder(output))
         for judge in judges:
             sink = None
             if output is not None:
@@ -121,11 +132,21 @@ def _file_name(judge: Protocol) -> str:
     return str(judge).replace(":", "-").replace(",", "-").replace("=", "-")
 
 
-def _make_folder(folder: Path) -> None:
+@contextmanager
+def _folder(folder: Path) -> Iterator[None]:
+    """Make a folder; if what was to fill it fails, a new one does not stay behind empty."""
+    is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot be made into a folder: {error.strerror}", folder) from None
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):  # something else put a file there meanwhile: leave it
+                folder.rmdir()
+        raise
 
 
 def _per_document(files: ExitStack, path: Path) -> Sink:

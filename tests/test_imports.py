@@ -21,8 +21,10 @@ LEVELS = (
     "data metrics protocols nn",
     "sources models extractors runtime",
     "decoding",
-    "predictor training evaluate",
-    "calibration analysis generation export",
+    "training evaluate",
+    "calibration analysis",
+    "predictor default_model",
+    "generation export",
     "bulk serving report cli",
 )
 LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names.split()}

@@ -1,25 +1,30 @@
 """Predictors: documents in, predictions out, whatever does the work.
 
-`load` finds one by name: the folder of a trained run, that of an exported model, or an extractor
-such as `textrank`. Torch is imported only for the first.
+`load` finds one by name: "default" is the model that comes with the package; else the folder of a
+trained run, that of an exported model, or an extractor such as `textrank`. Torch is imported only
+for trained runs.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
 from keywright import config, parts, runtime
+from keywright.calibration.recalibrate import Recalibrator
 from keywright.errors import ConfigError, DataError, MissingExtraError, nearest
 from keywright.runtime.batched import Batched, default_batch
-from keywright.runtime.folder import is_exported
+from keywright.runtime.folder import CONFIDENCE, is_exported
 from keywright.types import Document, Prediction
 
 EXTRACTORS = "keywright.extractors"
+DEFAULT = "default"
+DEFAULT_FOLDER = Path(__file__).parent / "default_model"
 # Tokens of a document that are read. Training cuts documents shorter to save time; abstracts are
 # seldom longer, and BERT-like encoders have no more positions.
 SOURCE = 512
@@ -39,17 +44,46 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True)
 class Loaded:
-    """A predictor and, in `settings`, all that its predictions depend on but the documents."""
+    """A predictor and, in `settings`, all that its predictions depend on but the documents.
+
+    `confidence` turns what the predictor thinks of its phrases into the probability that they are
+    right. `english` says why documents should be English, None where nothing says they should.
+    """
 
     predictor: Predictor
     settings: Mapping[str, Any]
+    confidence: Recalibrator | None = None
+    english: str | None = None
 
     @property
     def window(self) -> int | None:
         return self.predictor.window
 
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        return self.predictor.predict(documents)
+        if self.confidence is None:
+            return self.predictor.predict(documents)
+        return self._judged_stream(documents)
+
+    def judged(self, document: Document, prediction: Prediction) -> Prediction:
+        """What `predictor` said about a document, with the confidence of every phrase.
+
+        Apart from `predict` for those who give the predictor pieces of a document: whether a
+        phrase is present, and where, is known only of the whole.
+        """
+        return (
+            prediction if self.confidence is None else self.confidence.apply(document, prediction)
+        )
+
+    def _judged_stream(self, documents: Iterable[Document]) -> Iterator[Prediction]:
+        waiting: deque[Document] = deque()
+
+        def remembered() -> Iterator[Document]:
+            for document in documents:
+                waiting.append(document)
+                yield document
+
+        for prediction in self.predictor.predict(remembered()):
+            yield self.judged(waiting.popleft(), prediction)
 
 
 def load(
@@ -59,22 +93,26 @@ def load(
     settings: Sequence[str] = (),
     batch: int | None = None,
     max_source: int | None = None,
+    threads: int | None = None,
 ) -> Loaded:
-    """The predictor that `model` names: a run's or exported model's folder, or an extractor.
+    """The predictor that `model` names: "default", a folder of a run or export, or an extractor.
 
     `decode` is the strategy of a trained model, its own by default; `settings` are KEY=VALUE of
-    that strategy or of the extractor; `batch` is how many documents are decoded together, and
-    `max_source` how many tokens of each are read.
+    that strategy or of the extractor; `batch` is how many documents are decoded together,
+    `max_source` how many tokens of each are read, and `threads` how many threads a model uses.
     """
+    if str(model) == DEFAULT:
+        _check_default()
+        loaded = _load_exported(DEFAULT_FOLDER, decode, settings, batch, max_source, threads)
+        return replace(loaded, english="the model was trained on English")
     if is_exported(Path(model)):
-        return _load_exported(Path(model), decode, settings, batch, max_source)
+        return _load_exported(Path(model), decode, settings, batch, max_source, threads)
     if Path(model).exists():
-        return _load_run(Path(model), decode, settings, batch, max_source)
+        return _load_run(Path(model), decode, settings, batch, max_source, threads)
     known = parts.names(EXTRACTORS)
     if str(model) not in known:
-        raise DataError(
-            f"no run folder, and no extractor either{nearest(str(model), known)}", model
-        )
+        hint = nearest(str(model), [DEFAULT, *known])
+        raise DataError(f"no run folder, and no extractor either{hint}", model)
     if (decode, batch, max_source) != (None, None, None):
         raise ConfigError(f"{model} is an extractor: it has no strategy, batch or length to set")
     return _load_extractor(str(model), settings)
@@ -87,12 +125,22 @@ def after(predictor: Predictor, documents: Iterable[Document], done: int) -> Ite
     return islice(predictor.predict(rest), again, None)
 
 
+def _check_default() -> None:
+    if not is_exported(DEFAULT_FOLDER):
+        raise ConfigError(
+            "this installation of keywright comes without the default model; install a release "
+            "that has it, or name another: the folder of a model, or "
+            + " or ".join(parts.names(EXTRACTORS))
+        )
+
+
 def _load_extractor(name: str, settings: Sequence[str]) -> Loaded:
     table: dict[str, Any] = {}
     for setting in settings:
         config.override(table, setting)
     module, chosen = config.part(config.Part(name, table), EXTRACTORS, name)
-    return Loaded(module.build(chosen), {"extractor": name, **config.to_table(chosen)})
+    used = {"extractor": name, **config.to_table(chosen)}
+    return Loaded(module.build(chosen), used, english=f"{name} is made for English")
 
 
 def _load_exported(
@@ -101,11 +149,19 @@ def _load_exported(
     settings: Sequence[str],
     batch: int | None,
     max_source: int | None,
+    threads: int | None,
 ) -> Loaded:
     if decode not in (None, "greedy"):
         raise ConfigError(f"{folder} is an exported model: it decodes greedily, not by {decode}")
-    loaded = runtime.load(folder, settings=settings, batch=batch, max_source=max_source)
-    return Loaded(loaded, {**loaded.decode.description, "batch": loaded.batch})
+    loaded = runtime.load(
+        folder, settings=settings, batch=batch, max_source=max_source, threads=threads
+    )
+    confidence = folder / CONFIDENCE
+    return Loaded(
+        loaded,
+        {**loaded.decode.description, "batch": loaded.batch},
+        Recalibrator.from_json(confidence) if confidence.is_file() else None,
+    )
 
 
 def _load_run(
@@ -114,6 +170,7 @@ def _load_run(
     settings: Sequence[str],
     batch: int | None,
     max_source: int | None,
+    threads: int | None,
 ) -> Loaded:
     try:
         import torch
@@ -126,6 +183,8 @@ def _load_run(
             raise
         raise MissingExtraError("a trained model", error.name, "train") from None
 
+    if threads is not None:
+        torch.set_num_threads(threads)
     run = runs.load(folder)
     strategy = _strategy(run.config.decode, decode, settings)
     decoder = Decoder(strategy, run.vocabulary, runs.paradigm(run.config))

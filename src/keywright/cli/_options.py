@@ -30,9 +30,14 @@ def progress(items: Iterable[T], description: str, total: int | None = None) -> 
         yield from items
         return
     from rich.console import Console
-    from rich.progress import track
+    from rich.progress import Progress
 
-    yield from track(items, description, total=total, console=Console(stderr=True), transient=True)
+    # What is printed meanwhile moves above the bar, but into a pipe it must go as it is.
+    bar = Progress(
+        console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty()
+    )
+    with bar:
+        yield from bar.track(items, total=total, description=description)
 
 
 @contextmanager

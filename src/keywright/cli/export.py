@@ -28,6 +28,11 @@ def export(
     documents: str | None = typer.Option(
         None, help=f"Compare with torch over the first {CHECKED} of these, not over made-up ones."
     ),
+    confidence: Path | None = typer.Option(
+        None,
+        help="A recalibrator (keywright calibrate --fit) for the model's predictions: they then "
+        "say how probable each phrase is.",
+    ),
 ) -> None:
     """Export a trained model to ONNX. It must say what the original says, or is not written."""
     from keywright.errors import MissingExtraError
@@ -42,7 +47,7 @@ def export(
 
     output = output or run / ("onnx-int8" if int8 else "onnx")
     checked = () if documents is None else tuple(islice(read_documents(documents), CHECKED))
-    parity = export_run(run, output, int8=int8, documents=checked)
+    parity = export_run(run, output, int8=int8, documents=checked, confidence=confidence)
     size = sum(file.stat().st_size for file in output.iterdir()) / 1e6
     typer.echo(
         f"{output}: {size:.1f} MB; over {parity.documents} documents and {parity.steps:,} steps "

@@ -6,25 +6,25 @@ import csv
 import io
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import typer
 
 from keywright.cli._options import one_of, progress
-from keywright.errors import KeywrightError
+from keywright.errors import ConfigError, KeywrightError
 
 if TYPE_CHECKING:
-    from keywright.generation.keyphrases import Keyphrase
+    from keywright.cli._jobs import Failed, Found, Input, Outcome
     from keywright.types import Document
 
 FORMATS = ("table", "json", "jsonl", "csv", "text")
 SOME_FAILED = 1
-
-
-class Found(NamedTuple):
-    document: Document
-    keyphrases: list[Keyphrase]
+ALL_FAILED = 2
+INTERRUPTED = 130
+# A long document has a hundred phrases or more, which nobody reads.
+TOP = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -37,61 +37,109 @@ def generate(
         "input."
     ),
     model: str = typer.Option(
-        ..., help="The folder of a trained or exported model, or an extractor such as textrank."
+        "default",
+        help="The model that comes with keywright, the folder of a trained or exported one, or an "
+        "extractor such as textrank.",
     ),
-    top: int | None = typer.Option(None, help="At most so many keyphrases a document."),
+    top: int = typer.Option(TOP, help="At most so many keyphrases a document; 0: all."),
     min_confidence: float = typer.Option(0.0, help="Leave out less probable keyphrases."),
+    precision: float | None = typer.Option(
+        None, help="Show as many as are expected to be right in this share, such as 0.8."
+    ),
     present_only: bool = typer.Option(False, "--present-only", help="Only those in the text."),
     absent_only: bool = typer.Option(False, "--absent-only", help="Only those not in the text."),
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
     output: Path | None = typer.Option(None, help="A file to write to instead of the screen."),
+    jobs: int = typer.Option(1, min=1, help="Processes that share the files."),
 ) -> None:
     """Generate keyphrases for documents.
 
-    A file that cannot be read is reported and does not stop the others; the exit code is then 1.
+    A file that cannot be read is reported and does not stop the others; the exit code is then 1,
+    or 2 if none could be read.
     """
-    from keywright.generation.engine import Keywright, Wanted
+    from keywright.cli._jobs import Job, chunk_size, outcomes
+    from keywright.generation.engine import Wanted
 
     one_of("format", output_format, FORMATS)
-    wanted = Wanted(top, min_confidence, present=not absent_only, absent=not present_only)
-    engine = Keywright(model)
-    failed: list[str] = []
-    documents: list[Document] = []
-
-    def remembered() -> Iterator[Document]:
-        for document in progress(_documents(files, failed), "Generating"):
-            documents.append(document)
-            yield document
-
-    found = (Found(documents.pop(0), phrases) for phrases in engine.generate(remembered(), wanted))
-    _write(_FORMATS[output_format](found), output)
+    if top < 0:
+        raise ConfigError(f"top is {top}; it must be at least 1, or 0 for all")
+    wanted = Wanted(top or None, min_confidence, not absent_only, not present_only, precision)
+    inputs = list(_inputs(files))
+    total = _total(inputs)
+    job = Job(model, wanted, threads=1 if jobs > 1 else None)
+    made = outcomes(_each(inputs), job, jobs, chunk_size(total, jobs))
+    failed: list[Failed] = []
+    try:
+        with closing(made):
+            found = _reported(progress(made, "Generating", total), failed)
+            _write(_FORMATS[output_format](found), output)
+    except KeyboardInterrupt:
+        typer.echo("keywright: interrupted", err=True)
+        sys.exit(INTERRUPTED)
     if failed:
         typer.echo(f"{len(failed)} of the files could not be read", err=True)
         raise typer.Exit(SOME_FAILED)
 
 
-def _documents(files: list[Path], failed: list[str]) -> Iterator[Document]:
-    from keywright.sources import find, read_content, read_source
+def _inputs(files: list[Path]) -> Iterator[Input]:
+    """Every file, those of folders included; what is not there is a failure like any other."""
+    from keywright.cli._jobs import Failed
+    from keywright.sources import find, read_content
 
     for given in files:
         try:
             if str(given) == "-":
                 yield read_content(sys.stdin.buffer.read(), "standard input")
-                continue
-            paths = find(given)
+            else:
+                yield from find(given)
         except KeywrightError as error:
-            _report(error, failed)
+            yield Failed(str(error))
+
+
+def _total(inputs: list[Input]) -> int | None:
+    """How many outcomes there will be, None if only reading can tell."""
+    from keywright.sources import CORPUS_SUFFIXES
+
+    many = any(isinstance(one, Path) and one.suffix.lower() in CORPUS_SUFFIXES for one in inputs)
+    return None if many else len(inputs)
+
+
+def _each(inputs: list[Input]) -> Iterator[Input]:
+    """Files of many documents as these documents, to be shared out; the rest as it is."""
+    from keywright.cli._jobs import Failed
+    from keywright.sources import is_corpus, read_source
+
+    for one in inputs:
+        try:
+            if isinstance(one, Path) and is_corpus(one):
+                yield from read_source(one)
+            else:
+                yield one
+        except KeywrightError as error:
+            yield Failed(str(error))
+
+
+def _reported(made: Iterable[Outcome], failed: list[Failed]) -> Iterator[Found]:
+    """What was found; failures and warnings go to standard error on the way.
+
+    If nothing could be read it ends in an error, so that no empty output takes a file's place.
+    """
+    from keywright.cli._jobs import Failed
+
+    any_found = False
+    for outcome in made:
+        if isinstance(outcome, Failed):
+            failed.append(outcome)
+            typer.echo(f"keywright: error: {outcome.message}", err=True)
             continue
-        for path in paths:
-            try:
-                yield from read_source(path)
-            except KeywrightError as error:
-                _report(error, failed)
-
-
-def _report(error: KeywrightError, failed: list[str]) -> None:
-    failed.append(str(error))
-    typer.echo(f"keywright: {error}", err=True)
+        any_found = True
+        for warning in outcome.warnings:
+            typer.echo(f"keywright: warning: {_name(outcome.document)} {warning}", err=True)
+        yield outcome
+    if failed and not any_found:
+        if len(failed) > 1:
+            typer.echo(f"none of the {len(failed)} files could be read", err=True)
+        raise typer.Exit(ALL_FAILED)
 
 
 def _write(lines: Iterator[str], output: Path | None) -> None:
@@ -109,30 +157,39 @@ def _write(lines: Iterator[str], output: Path | None) -> None:
 def _as_table(found: Iterable[Found]) -> Iterator[str]:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text  # and not str, in which [brackets] would be markup
 
-    for document, phrases in found:
-        table = Table(title=_name(document), title_justify="left")
+    for document, phrases, _ in found:
+        name = _name(document)
+        table = Table(title=Text(name), title_justify="left")
         table.add_column("keyphrase")
         table.add_column("probability", justify="right")
         table.add_column("in the text")
         for one in phrases:
             sure = "" if one.probability is None else f"{one.probability:.0%}"
             where = f"{len(one.places)} ×" if one.present else "absent"
-            table.add_row(one.text, sure, where)
+            table.add_row(Text(one.text), sure, where)
         screen = Console(file=io.StringIO(), width=Console().width)
-        screen.print(table if phrases else f"{_name(document)}: no keyphrases")
+        screen.print(table if phrases else Text(f"{name}: no keyphrases"))
         yield screen.file.getvalue().rstrip("\n")  # type: ignore[attr-defined]
 
 
 def _name(document: Document) -> str:
-    return document.title or document.id or "(no title)"
+    from keywright.generation.keyphrases import tidy
+
+    return tidy(document.title or document.id or "(no title)")
 
 
 def _as_jsonl(found: Iterable[Found]) -> Iterator[str]:
     import msgspec
 
-    for document, phrases in found:
-        record = {"id": document.id, "title": document.title, "keyphrases": phrases}
+    for document, phrases, warnings in found:
+        record = {
+            "id": document.id,
+            "title": document.title,
+            "keyphrases": phrases,
+            "warnings": warnings,
+        }
         yield msgspec.json.encode(record).decode()
 
 
@@ -143,7 +200,7 @@ def _as_json(found: Iterable[Found]) -> Iterator[str]:
 
 def _as_csv(found: Iterable[Found]) -> Iterator[str]:
     yield _row("document", "keyphrase", "probability", "present", "start", "end")
-    for document, phrases in found:
+    for document, phrases, _ in found:
         for one in phrases:
             start, end = one.places[0] if one.places else ("", "")
             sure = "" if one.probability is None else repr(one.probability)
@@ -157,7 +214,7 @@ def _row(*cells: object) -> str:
 
 
 def _as_text(found: Iterable[Found]) -> Iterator[str]:
-    for _, phrases in found:
+    for _, phrases, _ in found:
         yield "; ".join(one.text for one in phrases)
 
 

@@ -15,12 +15,21 @@ import msgspec
 import keywright
 from keywright import config as configs
 from keywright import runtime
+from keywright.calibration.recalibrate import Recalibrator
 from keywright.errors import ConfigError, DataError, KeywrightError, MissingExtraError
 from keywright.nn.pointer_transformer import PointerTransformer
 from keywright.nn.transformer import DecoderLayer
 from keywright.predictor import source_length
 from keywright.runtime import folder as folders
-from keywright.runtime.folder import DECODER, ENCODER, FILES, MANIFEST, VOCABULARY, WEIGHTS
+from keywright.runtime.folder import (
+    CONFIDENCE,
+    DECODER,
+    ENCODER,
+    FILES,
+    MANIFEST,
+    VOCABULARY,
+    WEIGHTS,
+)
 from keywright.runtime.options import Options
 from keywright.training import run as runs
 from keywright.types import Document
@@ -52,12 +61,16 @@ def export(
     *,
     int8: bool = False,
     documents: Sequence[Document] = (),
+    confidence: str | Path | None = None,
 ) -> Parity:
     """Write the model of a run to the new folder `output`, if it says there what it says in torch.
 
-    They are compared over `documents`, or over some that are made up.
+    They are compared over `documents`, or over some that are made up. `confidence` is the file of
+    a recalibrator fitted to the model's predictions: those of the exported model then carry the
+    probability that each phrase is right.
     """
     output = Path(output)
+    recalibrator = None if confidence is None else Recalibrator.from_json(Path(confidence))
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise DataError("exists and is not an empty folder; name another with --output", output)
     run = runs.load(run_folder)
@@ -69,6 +82,8 @@ def export(
     draft = output.with_name(f".{output.name}.{os.getpid()}.part")
     try:
         draft.mkdir(parents=True)
+        if recalibrator is not None:
+            recalibrator.save(draft / CONFIDENCE)
         write(draft, run, run.model, int8=int8)
         parity = _checked(draft, run.model, documents, int8=int8)
         _describe(draft, run, run.model, int8=int8, parity=msgspec.to_builtins(parity))
@@ -132,7 +147,11 @@ def _describe(
         decode=_greedy(run.config.decode),
         parity=parity,
         config=configs.to_table(run.config),
-        files={name: folders.sha256(folder / name) for name in FILES},
+        files={
+            name: folders.sha256(folder / name)
+            for name in (*FILES, CONFIDENCE)
+            if name in FILES or (folder / name).exists()
+        },
     )
     content = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
     (folder / MANIFEST).write_bytes(content)

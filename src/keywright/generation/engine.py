@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, overload
 
 from keywright.errors import ConfigError
 from keywright.generation.keyphrases import Keyphrase, keyphrases
+from keywright.generation.language import looks_english
 from keywright.generation.windows import combine, windows
-from keywright.predictor import Loaded, load
+from keywright.predictor import DEFAULT, Loaded, load
 from keywright.types import Document, Prediction
 
 # About as many words as a document has in what models are trained on; longer ones are windowed.
@@ -20,12 +22,18 @@ WINDOW_WORDS = 300
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which of a document's keyphrases are wanted."""
+    """Which of a document's keyphrases are wanted.
+
+    `precision` keeps as many of the best as are expected to be right in this share: the mean of
+    calibrated probabilities is the expected precision. It is reached for every document by
+    itself, and so for any collection of them; a document of doubtful phrases gets none.
+    """
 
     top: int | None = None
     min_probability: float = 0.0
     present: bool = True
     absent: bool = True
+    precision: float | None = None
 
     def __post_init__(self) -> None:
         if self.top is not None and self.top < 1:
@@ -34,6 +42,8 @@ class Wanted:
             raise ConfigError(
                 f"the least probability is {self.min_probability}; it must lie between 0 and 1"
             )
+        if self.precision is not None and not 0 < self.precision <= 1:
+            raise ConfigError(f"precision is {self.precision}; it must lie above 0 and up to 1")
         if not self.present and not self.absent:
             raise ConfigError("neither present nor absent keyphrases are wanted: choose one")
 
@@ -45,7 +55,21 @@ class Wanted:
             # A phrase without a probability cannot fall below one.
             and (one.probability is None or one.probability >= self.min_probability)
         ]
-        return kept[: self.top]
+        return kept[: self._precise(kept)][: self.top]
+
+    def _precise(self, best_first: Sequence[Keyphrase]) -> int | None:
+        """How many of the best have a mean probability of at least `precision`."""
+        if self.precision is None:
+            return None
+        total, enough = 0.0, 0
+        for count, one in enumerate(best_first, 1):
+            if one.probability is None:
+                break
+            total += one.probability
+            # Best first, the mean never rises again; rounding must not end it too early.
+            if total / count >= self.precision - 1e-9:
+                enough = count
+        return enough
 
 
 EVERYTHING = Wanted()
@@ -54,24 +78,36 @@ EVERYTHING = Wanted()
 class Keywright:
     """Generates keyphrases for texts.
 
-    `model` is what `keywright.predictor.load` takes: the folder of a model, or the name of an
-    extractor such as "textrank". One object may be used by many threads; pickled, it loads its
-    model again where it arrives.
+    `model` is what `keywright.predictor.load` takes: the model that comes with the package by
+    default, the folder of another, or the name of an extractor such as "textrank". One object may
+    be used by many threads; pickled, it loads its model again where it arrives.
 
-        kw = Keywright("textrank")
+        kw = Keywright()
         kw.generate("Heat pumps in old houses ...")       # a list of Keyphrase
         for found in kw.generate(many_texts): ...         # streamed, in order
     """
 
-    def __init__(self, model: str, *, window_words: int = WINDOW_WORDS, **options: Any) -> None:
+    def __init__(
+        self, model: str | Path = DEFAULT, *, window_words: int = WINDOW_WORDS, **options: Any
+    ) -> None:
         if window_words < 20:
             raise ConfigError(f"window_words is {window_words}; a window needs at least 20 words")
         self._settings = (model, window_words, options)
         self._window_words = window_words
-        self._predictor: Loaded = load(model, **options)
+        self._loaded: Loaded = load(model, **options)
         # Predictors may cache; one batch at a time keeps them simple and costs no speed, since
         # the work inside a batch already uses all threads.
         self._lock = threading.Lock()
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether a phrase's probability is how often such phrases are right."""
+        return self._loaded.confidence is not None
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the keyphrases of a document depend on all others given with it."""
+        return self._loaded.window is None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, self._settings
@@ -90,12 +126,23 @@ class Keywright:
         self, texts: str | Document | Iterable[str | Document], wanted: Wanted = EVERYTHING
     ) -> list[Keyphrase] | Iterator[list[Keyphrase]]:
         """The keyphrases of a text, or of each of many texts, best first."""
+        if wanted.precision is not None and not self.calibrated:
+            raise ConfigError(
+                f"{self._settings[0]} has no calibrated probabilities, which a wanted precision "
+                "needs; use a model exported with --confidence"
+            )
         if isinstance(texts, str | Document):
             return next(self._stream([texts], wanted))
         return self._stream(texts, wanted)
 
+    def warnings(self, document: Document) -> list[str]:
+        """What speaks against trusting the keyphrases of a document, each in a few words."""
+        if self._loaded.english is None or looks_english(document.text):
+            return []
+        return [f"does not look English; {self._loaded.english}"]
+
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        """Raw predictions, one for each document: long documents in windows, combined."""
+        """Predictions, one for each document: long documents in windows, combined."""
         for _, prediction in self._predicted(documents):
             yield prediction
 
@@ -121,18 +168,18 @@ class Keywright:
         while True:
             while waiting and waiting[0][1] <= len(found):
                 document, count = waiting.popleft()
-                yield document, _joined(document, found[:count])
+                yield document, self._joined(document, found[:count])
                 del found[:count]
             prediction = next(predicted, None)
             if prediction is None:
                 break
             found.append(prediction)
         for document, count in waiting:
-            yield document, _joined(document, found[:count])
+            yield document, self._joined(document, found[:count])
             del found[:count]
 
     def _locked(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        predicted = self._predictor.predict(documents)
+        predicted = self._loaded.predictor.predict(documents)
         while True:
             with self._lock:
                 prediction = next(predicted, None)
@@ -140,13 +187,12 @@ class Keywright:
                 return
             yield prediction
 
+    def _joined(self, document: Document, found: list[Prediction]) -> Prediction:
+        """An empty text has no windows, and so no keyphrases."""
+        if not found:
+            return Prediction(document_id=document.id, phrases=())
+        return self._loaded.judged(document, combine(document, found))
 
-def _joined(document: Document, found: list[Prediction]) -> Prediction:
-    """An empty text has no windows, and so no keyphrases."""
-    if not found:
-        return Prediction(document_id=document.id, phrases=())
-    return combine(document, found)
 
-
-def _again(model: str, window_words: int, options: dict[str, Any]) -> Keywright:
+def _again(model: str | Path, window_words: int, options: dict[str, Any]) -> Keywright:
     return Keywright(model, window_words=window_words, **options)

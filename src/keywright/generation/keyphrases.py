@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
 
+from keywright.calibration import perplexity
 from keywright.generation.sentences import Sentence, sentences
-from keywright.text.presence import runs
-from keywright.text.stem import stems
-from keywright.text.tokenise import normalise, spans, words
+from keywright.text.stem import stem
+from keywright.text.tokenise import DIGIT, spans
 from keywright.types import Document, Prediction, ScoredPhrase
+
+Stems = tuple[str, ...]
+# Marks that models know and readers do not.
+_MARK = re.compile(r"<\w+>")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Keyphrase(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,45 +37,91 @@ class Keyphrase(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str | None = None
 
 
+def literal_stems(text: str) -> Stems:
+    """The stems of a text's words. Numbers stay what they are: type 1 is not type 2."""
+    return tuple(stem(span.text.lower()) for span in spans(text))
+
+
+def tidy(text: str) -> str:
+    """A text in one line that is safe to print."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
 class Text:
     """A document's text, searched for phrases."""
 
     def __init__(self, document: Document) -> None:
         self.text = document.text
         self._title_end = len(document.title)
-        self.spans = spans(self.text)
-        self.stems = stems(normalise(self.text))
-        self._sentences: list[Sentence] | None = None
+        self._spans = spans(self.text)
+        self._stems = [stem(span.text.lower()) for span in self._spans]
+        self._positions: dict[str, list[int]] = defaultdict(list)
+        for at, word in enumerate(self._stems):
+            self._positions[word].append(at)
+            if word.isdecimal():  # a model that knows no numbers writes <digit> for any
+                self._positions[DIGIT].append(at)
 
-    def places(self, phrase: Sequence[str]) -> list[tuple[int, int]]:
-        """Where stems stand in a row, as characters [start, end), never across the title's end."""
-        found = (
-            (self.spans[at].start, self.spans[at + len(phrase) - 1].end)
-            for at in runs(phrase, self.stems)
-        )
-        return [(start, end) for start, end in found if not start < self._title_end < end]
+    def places(self, phrase: Stems) -> list[tuple[int, int]]:
+        """Where a phrase stands, as characters [start, end), never across the title's end.
 
-    def surface(self, places: Iterable[tuple[int, int]]) -> str:
+        If `<digit>` stands for several numbers, these are the places of the commonest one.
+        """
+        found: dict[Stems, list[tuple[int, int]]] = {}
+        for at in self._runs(phrase):
+            start, end = self._spans[at].start, self._spans[at + len(phrase) - 1].end
+            if not start < self._title_end < end:
+                spelled = tuple(self._stems[at : at + len(phrase)])
+                found.setdefault(spelled, []).append((start, end))
+        return max(found.values(), key=len, default=[])
+
+    def _runs(self, phrase: Stems) -> Iterator[int]:
+        """Tokens at which a phrase begins, by way of its rarest word."""
+        positions = [self._positions.get(word, []) for word in phrase]
+        rarest = min(range(len(phrase)), key=lambda i: len(positions[i]))
+        for at in positions[rarest]:
+            first = at - rarest
+            here = self._stems[max(first, 0) : first + len(phrase)]
+            if len(here) == len(phrase) and all(map(_stands_for, phrase, here)):
+                yield first
+
+    def surface(self, places: Sequence[tuple[int, int]]) -> str:
         """The commonest spelling at these places, the first one on ties, in one line."""
-        spellings = Counter(" ".join(self.text[start:end].split()) for start, end in places)
+        spellings = Counter(tidy(self.text[start:end]) for start, end in places)
         best = max(spellings.values())
         return next(text for text, count in spellings.items() if count == best)
 
-    def most_related(self, phrase: Sequence[str]) -> str | None:
+    @cached_property
+    def _sentences(self) -> list[Sentence]:
+        return sentences(self.text)
+
+    @cached_property
+    def _sentences_with(self) -> dict[str, list[int]]:
+        """For every stem the sentences that have it."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for number, sentence in enumerate(self._sentences):
+            for word in set(literal_stems(sentence.text)):
+                found[word].append(number)
+        return found
+
+    def most_related(self, phrase: Stems) -> str | None:
         """The sentence that shares most with a phrase, rare words counting more."""
-        if self._sentences is None:
-            self._sentences = sentences(self.text)
-        wanted = set(phrase)
-        bags = [set(stems(normalise(sentence.text))) for sentence in self._sentences]
-        frequency = Counter(word for bag in bags for word in bag)
-        scores = [sum(1 / frequency[word] for word in wanted & bag) for bag in bags]
-        if not scores or max(scores) == 0.0:
+        scores: dict[int, float] = defaultdict(float)
+        for word in set(phrase):
+            having = self._sentences_with.get(word, [])
+            for number in having:
+                scores[number] += 1 / len(having)
+        if not scores:
             return None
-        return self._sentences[scores.index(max(scores))].text
+        best = max(scores, key=lambda number: (scores[number], -number))
+        return tidy(self._sentences[best].text)
+
+
+def _stands_for(word: str, other: str) -> bool:
+    return word == other or (word == DIGIT and other.isdecimal())
 
 
 class _Candidate(NamedTuple):
-    stems: tuple[str, ...]
+    stems: Stems
     phrase: ScoredPhrase
     rank: int
     probability: float | None
@@ -78,59 +130,62 @@ class _Candidate(NamedTuple):
 def keyphrases(document: Document, prediction: Prediction) -> list[Keyphrase]:
     """A prediction's phrases without near-repeats, best first."""
     text = Text(document)
-    found = []
-    for candidate in merge(_candidates(document, prediction)):
-        places = tuple(text.places(candidate.stems))
-        found.append(
-            Keyphrase(
-                text=text.surface(places) if places else _tidy(candidate.phrase.text),
-                probability=candidate.probability,
-                present=bool(places),
-                places=places,
-                evidence=None if places else text.most_related(candidate.stems),
-            )
-        )
-    return found
+    made = (_keyphrase(text, candidate) for candidate in merge(_candidates(prediction)))
+    return [one for one in made if one is not None]
 
 
-def _candidates(document: Document, prediction: Prediction) -> list[_Candidate]:
+def _keyphrase(text: Text, candidate: _Candidate) -> Keyphrase | None:
+    places = tuple(text.places(candidate.stems))
+    if not places and _MARK.search(candidate.phrase.text):
+        return None  # "windows <digit>": only the text could say which
+    return Keyphrase(
+        text=text.surface(places) if places else tidy(candidate.phrase.text),
+        probability=candidate.probability,
+        present=bool(places),
+        places=places,
+        evidence=None if places else text.most_related(candidate.stems),
+    )
+
+
+def _candidates(prediction: Prediction) -> list[_Candidate]:
+    # Where some phrases have a calibrated probability, one that is not must not stand beside it.
+    calibrated = any(phrase.confidence is not None for phrase in prediction.phrases)
     found = []
     for rank, phrase in enumerate(prediction.phrases):
-        tokens = tuple(stems(words(phrase.text, document.tokenised)))
-        if tokens and any(any(c.isalnum() for c in token) for token in tokens):
-            found.append(_Candidate(tokens, phrase, rank, _probability(phrase)))
+        stems = literal_stems(phrase.text)
+        if any(any(char.isalnum() for char in word) for word in stems):
+            probability = phrase.confidence if calibrated else perplexity.confidence(phrase)
+            found.append(_Candidate(stems, phrase, rank, probability))
     return found
-
-
-def _probability(phrase: ScoredPhrase) -> float | None:
-    """The recalibrated confidence, or else the inverse of the phrase's perplexity."""
-    if phrase.confidence is not None:
-        return phrase.confidence
-    if phrase.token_log_probs and phrase.log_prob is not None:
-        return math.exp(phrase.log_prob / max(1, phrase.words or len(phrase.token_log_probs)))
-    return None
 
 
 def merge(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Drop near-repeats, keeping the better: other inflections or word order, and phrases
-    contained in one that is more probable or longer ("network" beside "neural network")."""
+    """Drop near-repeats, keeping the better: other inflections or word order, and of two phrases
+    of which one contains the other ("network", "neural network") the less probable."""
     ranked = sorted(
         candidates,
         key=lambda one: (-(one.probability if one.probability is not None else 0.0), one.rank),
     )
     kept: list[_Candidate] = []
+    whole: set[Stems] = set()  # the kept phrases
+    inside: set[Stems] = set()  # and all runs of their words
+    sorted_words: set[Stems] = set()
     for one in ranked:
-        if not any(_near(one.stems, other.stems) for other in kept):
-            kept.append(one)
+        runs = set(_runs_of(one.stems))
+        if (
+            one.stems in inside
+            or not whole.isdisjoint(runs)
+            or tuple(sorted(one.stems)) in sorted_words
+        ):
+            continue
+        kept.append(one)
+        whole.add(one.stems)
+        inside |= runs
+        sorted_words.add(tuple(sorted(one.stems)))
     return kept
 
 
-def _near(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    if sorted(one) == sorted(other):
-        return True
-    shorter, longer = sorted((one, other), key=len)
-    return next(runs(shorter, longer), None) is not None
-
-
-def _tidy(text: str) -> str:
-    return " ".join(text.split())
+def _runs_of(stems: Stems) -> Iterator[Stems]:
+    for start in range(len(stems)):
+        for end in range(start + 1, len(stems) + 1):
+            yield stems[start:end]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from keywright.calibration.perplexity import confidence
 from keywright.generation.sentences import sentences
 from keywright.text.tokenise import spans
 from keywright.types import Document, Prediction, ScoredPhrase
@@ -66,7 +67,7 @@ def _pieces(text: str, room: int) -> Iterator[tuple[int, int, int]]:
 def combine(document: Document, predictions: Sequence[Prediction]) -> Prediction:
     """One prediction from those of a document's windows.
 
-    A phrase that several windows give keeps its highest confidence; the best come first.
+    A phrase that several windows give keeps its highest confidence; the surest come first.
     """
     if len(predictions) == 1:
         return predictions[0]
@@ -83,6 +84,7 @@ def combine(document: Document, predictions: Sequence[Prediction]) -> Prediction
 def _sureness(phrase: ScoredPhrase) -> float:
     if phrase.confidence is not None:
         return phrase.confidence
-    if phrase.log_prob is not None:
-        return phrase.log_prob
+    own = confidence(phrase)
+    if own is not None:
+        return own
     return phrase.score if phrase.score is not None else float("-inf")

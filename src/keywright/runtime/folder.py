@@ -5,6 +5,7 @@ encoder.onnx      reads documents
 decoder.onnx      one step of decoding
 weights.bin       of both graphs
 vocabulary.json
+confidence.json   a recalibrator, if the model has one: what its probabilities are worth
 
 Nothing in it is code: loading a folder from anywhere runs none.
 """
@@ -27,6 +28,7 @@ ENCODER = "encoder.onnx"
 DECODER = "decoder.onnx"
 WEIGHTS = "weights.bin"
 VOCABULARY = "vocabulary.json"
+CONFIDENCE = "confidence.json"
 FILES = (ENCODER, DECODER, WEIGHTS, VOCABULARY)
 FORMAT = 1
 
@@ -77,6 +79,8 @@ def read_manifest(folder: Path) -> Manifest:
         raise DataError(f"does not describe an exported model: {error}", path) from None
     for name in FILES:
         _check(folder / name, manifest.files.get(name))
+    if CONFIDENCE in manifest.files or (folder / CONFIDENCE).exists():
+        _check(folder / CONFIDENCE, manifest.files.get(CONFIDENCE))
     return manifest
 
 

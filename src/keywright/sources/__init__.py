@@ -24,11 +24,15 @@ CORPUS_SUFFIXES = frozenset({".jsonl", ".json", ".gz", ".xz", ".zst"})
 
 def read_source(path: Path) -> Iterator[Document]:
     """The document of a file, or the documents of a file of JSON lines."""
-    content = _bytes(path)
-    if path.suffix in CORPUS_SUFFIXES or content.lstrip()[:1] == b"{":
+    if is_corpus(path):
         yield from read_documents(path)
     else:
-        yield read_content(content, str(path))
+        yield read_content(_bytes(path), str(path))
+
+
+def is_corpus(path: Path) -> bool:
+    """Whether a file is one of many documents."""
+    return path.suffix.lower() in CORPUS_SUFFIXES or _beginning(path).lstrip()[:1] == b"{"
 
 
 def read_content(content: bytes, name: str) -> Document:
@@ -44,7 +48,10 @@ def read_content(content: bytes, name: str) -> Document:
 
 
 def find(path: Path) -> list[Path]:
-    """A file, or the readable files of a folder and its folders, in order of their names."""
+    """A file, or the readable files of a folder and its folders, in order of their names.
+
+    Hidden files and folders are left alone, as in shells.
+    """
     if not path.exists():
         raise DataError("no such file or folder", path)
     if not path.is_dir():
@@ -52,12 +59,22 @@ def find(path: Path) -> list[Path]:
     found = [
         file
         for file in sorted(path.rglob("*"))
-        if file.is_file() and file.suffix.lower() in SUFFIXES | {".jsonl"}
+        if file.suffix.lower() in SUFFIXES | {".jsonl"}
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+        and file.is_file()
     ]
     if not found:
         known = ", ".join(sorted(SUFFIXES | {".jsonl"}))
         raise DataError(f"has no file of a kind that can be read ({known})", path)
     return found
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(1024)
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", path) from None
 
 
 def _bytes(path: Path) -> bytes:

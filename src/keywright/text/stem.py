@@ -14,6 +14,9 @@ from typing import Any
 # A corpus of 200,000 abstracts has some 700,000 word types; beyond this many the table starts
 # afresh, so that endless streams of junk tokens cannot fill the memory.
 MOST_WORD_TYPES = 2_000_000
+# The stemmer looks back letter by letter, at a depth that Python ends at a thousand: what is longer
+# than this is no word, and stays as it is.
+LONGEST_WORD = 500
 
 
 class StemTable(dict[str, str]):
@@ -28,7 +31,8 @@ class StemTable(dict[str, str]):
             StemTable._porter = PorterStemmer()
         if len(self) >= MOST_WORD_TYPES:
             self.clear()
-        stem: str = StemTable._porter.stem(word.strip())
+        plain = word.strip()
+        stem: str = plain.lower() if len(plain) > LONGEST_WORD else StemTable._porter.stem(plain)
         self[word] = stem
         return stem
 

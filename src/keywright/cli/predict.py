@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 def predict(
     model: str = typer.Option(
-        ..., help="The folder of a trained run, or an extractor: textrank, tfidf."
+        ..., help="The folder of a trained run, or an extractor: textrank, tfidf, yake, keybert."
     ),
     documents: str = typer.Option(..., help="Documents, in any format we read."),
     output: str = typer.Option(..., help="Predictions as JSON lines; - prints them."),

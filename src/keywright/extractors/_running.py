@@ -1,0 +1,40 @@
+"""Documents as running text, for libraries that split it themselves, and phrases back from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from keywright.text.tokenise import DIGIT, normalise
+from keywright.types import Document, Prediction, ScoredPhrase
+
+_ENDED = re.compile(r"[.?!]\s*$")
+# Prepared texts write `<digit>` for a number; to a library that does not know this it would be a
+# word, "digit", in many a phrase. Nothing is known of an `<unk>`, so no phrase may hold it.
+_PLACEHOLDERS = {DIGIT: "0", "<unk>": ","}
+
+
+def running_text(document: Document) -> str:
+    """Title and body, with a full stop between them that phrases do not cross."""
+    title = document.title
+    if title.strip() and not _ENDED.search(title):
+        title = f"{title}."
+    text = f"{title}\n{document.body}".strip()
+    if not document.tokenised:
+        return text
+    return " ".join(_PLACEHOLDERS.get(word, word) for word in text.split())
+
+
+def prediction(document: Document, ranked: Iterable[tuple[str, float]]) -> Prediction:
+    """Phrases and their scores, best first; those of a prepared text in its own spelling."""
+    return Prediction(
+        document_id=document.id,
+        phrases=tuple(
+            ScoredPhrase(
+                text=" ".join(normalise(text)) if document.tokenised else text,
+                words=len(text.split()),
+                score=float(score),
+            )
+            for text, score in ranked
+        ),
+    )

@@ -12,6 +12,8 @@ from tests.models.conftest import DOCUMENTS, TINY
 from tests.runs import untrained_run
 
 NAMES = (
+    "cat_seq",
+    "cat_seq_d",
     "pretrained_one2seq",
     "pretrained_one2set",
     "transformer_one2seq",

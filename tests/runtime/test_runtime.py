@@ -142,7 +142,7 @@ def _other_format(folder: Path) -> None:
     ("damage", "message"),
     [
         (_cut_weights, r"weights.bin: is not the file that manifest.json describes"),
-        (_other_format, r"is of format 99, this keywright reads format 1; export the model again"),
+        (_other_format, r"is of format 99, this keywright reads format 2; export the model again"),
         (lambda folder: (folder / "decoder.onnx").unlink(), r"decoder.onnx: is missing"),
         (lambda folder: (folder / "manifest.json").write_text("{}"), r"does not describe an exp"),
         (lambda folder: (folder / "manifest.json").unlink(), r"is not an exported model"),

@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -17,8 +17,6 @@ from keywright import config as configs
 from keywright import runtime
 from keywright.calibration.recalibrate import Recalibrator
 from keywright.errors import ConfigError, DataError, KeywrightError, MissingExtraError
-from keywright.nn.pointer_transformer import PointerTransformer
-from keywright.nn.transformer import DecoderLayer
 from keywright.predictor import source_length
 from keywright.runtime import folder as folders
 from keywright.runtime.folder import (
@@ -31,17 +29,40 @@ from keywright.runtime.folder import (
     WEIGHTS,
 )
 from keywright.runtime.options import Options
+from keywright.runtime.state import CacheShape, HiddenNames
 from keywright.training import run as runs
 from keywright.types import Document
 
 try:
+    from keywright.export import pointer_transformer, recurrent
     from keywright.export.graph import Graph, Weights
     from keywright.export.parity import Parity, compare, made_up
-    from keywright.export.pointer_transformer import write_decoder, write_encoder
 except ModuleNotFoundError as error:
     if error.name != "onnx":
         raise
     raise MissingExtraError("exporting a model", "onnx", "export") from None
+
+
+class Family(Protocol):
+    """A module that writes the graphs of some models."""
+
+    def state(self, model: Any) -> CacheShape | HiddenNames: ...
+
+    def write_encoder(self, graph: Graph, model: Any) -> None: ...
+
+    def write_decoder(self, graph: Graph, model: Any) -> None: ...
+
+
+FAMILIES: dict[str, Family] = {
+    "cat_seq": recurrent,
+    "cat_seq_d": recurrent,
+    "cat_seq_tags": recurrent,
+    "pretrained_one2seq": pointer_transformer,
+    "pretrained_one2set": pointer_transformer,
+    "transformer_one2seq": pointer_transformer,
+    "transformer_one2set": pointer_transformer,
+}
+"""By the name of the model. A subclass may compute something else, so that names decide."""
 
 _LIBRARIES = ("numpy", "onnx", "onnxruntime", "torch")
 # The largest difference of log-probabilities: rounding, in sums of some thousand 32-bit numbers.
@@ -74,19 +95,19 @@ def export(
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise DataError("exists and is not an empty folder; name another with --output", output)
     run = runs.load(run_folder)
-    if not isinstance(run.model, PointerTransformer):
+    if run.config.model.name not in FAMILIES:
         raise ConfigError(
-            f"{run_folder}: {run.config.model.name} models cannot be exported; those that can are "
-            "transformer_ and pretrained_ one2seq and one2set"
+            f"{run_folder}: {run.config.model.name} models cannot be exported; those that can are: "
+            + ", ".join(FAMILIES)
         )
     draft = output.with_name(f".{output.name}.{os.getpid()}.part")
     try:
         draft.mkdir(parents=True)
         if recalibrator is not None:
             recalibrator.save(draft / CONFIDENCE)
-        write(draft, run, run.model, int8=int8)
+        write(draft, run, int8=int8)
         parity = _checked(draft, run.model, documents, int8=int8)
-        _describe(draft, run, run.model, int8=int8, parity=msgspec.to_builtins(parity))
+        _describe(draft, run, int8=int8, parity=msgspec.to_builtins(parity))
         draft.rename(output)
     except OSError as error:
         raise DataError(f"cannot be made: {error.strerror}", output) from None
@@ -95,21 +116,20 @@ def export(
     return parity
 
 
-def write(folder: Path, run: runs.Run, model: PointerTransformer, *, int8: bool) -> None:
+def write(folder: Path, run: runs.Run, *, int8: bool) -> None:
     """All files of an exported model, not yet compared with torch."""
     weights = Weights(folder / WEIGHTS)
-    for name, build in ((ENCODER, write_encoder), (DECODER, write_decoder)):
+    family = FAMILIES[run.config.model.name]
+    for name, build in ((ENCODER, family.write_encoder), (DECODER, family.write_decoder)):
         graph = Graph(name.removesuffix(".onnx"), weights, int8=int8)
-        build(graph, model)
+        build(graph, run.model)
         graph.save(folder / name)
     weights.save()
     shutil.copyfile(run.folder / runs.VOCABULARY, folder / VOCABULARY)
-    _describe(folder, run, model, int8=int8, parity={})
+    _describe(folder, run, int8=int8, parity={})
 
 
-def _checked(
-    folder: Path, model: PointerTransformer, documents: Sequence[Document], *, int8: bool
-) -> Parity:
+def _checked(folder: Path, model: Any, documents: Sequence[Document], *, int8: bool) -> Parity:
     exported = runtime.load(folder).decode
     batches = [documents[i : i + 8] for i in range(0, len(documents), 8)]
     parity = compare(model, exported, batches or made_up(exported.vocabulary))
@@ -126,11 +146,8 @@ def _checked(
     return parity
 
 
-def _describe(
-    folder: Path, run: runs.Run, model: PointerTransformer, *, int8: bool, parity: dict[str, Any]
-) -> None:
-    layer = model.decoder.layers[0]
-    assert isinstance(layer, DecoderLayer)
+def _describe(folder: Path, run: runs.Run, *, int8: bool, parity: dict[str, Any]) -> None:
+    model: Any = run.model
     manifest = folders.Manifest(
         format=folders.FORMAT,
         keywright=keywright.__version__,
@@ -138,9 +155,7 @@ def _describe(
         paradigm=runs.paradigm(run.config),
         vocabulary=run.config.data.vocabulary,
         rows_per_document=model.rows_per_document,
-        layers=len(model.decoder.layers),
-        heads=layer.self_attention.heads,
-        width=layer.self_attention.query.in_features,
+        state=FAMILIES[run.config.model.name].state(model),
         max_source=source_length(run.config),
         positions=run.config.model.settings.get("positions"),
         int8=int8,

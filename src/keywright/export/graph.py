@@ -86,9 +86,15 @@ class Graph:
     def op(self, kind: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
         """Add a node with one result and return the name of that."""
         name = name or f"{kind}_{len(self._nodes)}"
-        domain = "com.microsoft" if kind in _CONTRIBUTED else ""
-        self._nodes.append(helper.make_node(kind, inputs, [name], domain=domain, **attributes))
+        self.node(kind, inputs, [name], **attributes)
         return name
+
+    def node(
+        self, kind: str, inputs: Sequence[str], results: Sequence[str], **attributes: Any
+    ) -> None:
+        """Add a node; "" is an input that is not given, or a result that nobody wants."""
+        domain = "com.microsoft" if kind in _CONTRIBUTED else ""
+        self._nodes.append(helper.make_node(kind, inputs, results, domain=domain, **attributes))
 
     def constant(self, value: float | Sequence[int] | np.generic) -> str:
         array = np.float32(value) if isinstance(value, float) else np.asarray(value)
@@ -116,15 +122,35 @@ class Graph:
 
     def linear(self, x: str, name: str, linear: nn.Linear, rows: slice = slice(None)) -> str:
         """x [N, K] to [N, M], where M is all outputs of `linear` or some `rows` of its matrix."""
-        part = name if rows == slice(None) else f"{name}[{rows.start}:{rows.stop}]"
-        matrix = linear.weight.detach()[rows]
-        bias = None if linear.bias is None else linear.bias.detach()[rows]
-        if self._int8:
-            return self._whole_linear(x, part, matrix, bias)
-        inputs = [x, self.weight(f"{part}.weight", matrix)]
-        if bias is not None:
-            inputs.append(self.weight(f"{part}.bias", bias))
+        if not self._int8:
+            return self.exact_linear(x, name, linear, rows)
+        part = _part(name, rows)
+        activations, largest = self._whole_activations(x)
+        product = self._whole_product(activations, part, linear.weight[rows])
+        result = self.op("Mul", product, largest)
+        if linear.bias is not None:
+            result = self.op("Add", result, self.weight(f"{part}.bias", linear.bias[rows]))
+        return result
+
+    def exact_linear(self, x: str, name: str, linear: nn.Linear, rows: slice = slice(None)) -> str:
+        """The same in 32-bit numbers in any case, for matrices too small to gain from int8."""
+        part = _part(name, rows)
+        inputs = [x, self.weight(f"{part}.weight", linear.weight[rows])]
+        if linear.bias is not None:
+            inputs.append(self.weight(f"{part}.bias", linear.bias[rows]))
         return self.op("Gemm", *inputs, transB=1)
+
+    def bounded_linear(self, x: str, name: str, linear: nn.Linear) -> str:
+        """The same for x in -1 .. 1, as tanh gives it: one scale fits all rows.
+
+        Nothing is then left to do with the product, which counts where M is large.
+        """
+        if not self._int8:
+            return self.exact_linear(x, name, linear)
+        zero = self.constant(np.uint8(_ACTIVATION_ZERO))
+        activations = self.op("QuantizeLinear", x, self.constant(1 / 127), zero)
+        bias = self.weight(f"{name}.bias", linear.bias)
+        return self._whole_product(activations, name, linear.weight, bias)
 
     def embed(self, ids: str, name: str, table: Tensor) -> str:
         """Rows of an embedding: [...] to [..., D]."""
@@ -135,10 +161,9 @@ class Graph:
         scales = self.op("Gather", self.weight(f"{name}.scale", scale[:, None]), ids)
         return self.op("Mul", self.op("Cast", rows, to=FLOAT), scales)
 
-    def _whole_linear(self, x: str, name: str, matrix: Tensor, bias: Tensor | None) -> str:
+    def _whole_product(self, activations: str, name: str, matrix: Tensor, *bias: str) -> str:
         whole, scale = whole_rows(matrix, _WEIGHT_RANGE)
-        activations, largest = self._whole_activations(x)
-        product = self.op(
+        return self.op(
             "MatMulIntegerToFloat",
             activations,
             self.weight(f"{name}.int8", whole.T),
@@ -146,9 +171,8 @@ class Graph:
             self.weight(f"{name}.scale", scale),
             self.constant(np.uint8(_ACTIVATION_ZERO)),
             self.constant(np.int8(0)),
+            *bias,
         )
-        result = self.op("Mul", product, largest)
-        return result if bias is None else self.op("Add", result, self.weight(f"{name}.bias", bias))
 
     def _whole_activations(self, x: str) -> tuple[str, str]:
         """x [N, K] in 1 .. 255, and the largest magnitude [N, 1] of every row; once for each x."""
@@ -169,6 +193,10 @@ class Graph:
         imports = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION)
         path.write_bytes(model.SerializeToString())
+
+
+def _part(name: str, rows: slice) -> str:
+    return name if rows == slice(None) else f"{name}[{rows.start}:{rows.stop}]"
 
 
 def whole_rows(matrix: Tensor, most: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 from torch import nn
 
+from keywright.export.copying import write_log_probs
 from keywright.export.graph import FLOAT, INT32, INT64, Graph
 from keywright.nn.bert import BertEncoder
 from keywright.nn.pointer_transformer import PointerTransformer, WordEncoder
@@ -24,8 +25,19 @@ from keywright.nn.transformer import (
     Residual,
     SinusoidalPositions,
 )
+from keywright.runtime.state import CacheShape
 
 EMBEDDING = "embedding"
+
+
+def state(model: PointerTransformer) -> CacheShape:
+    """What rows carry from step to step: see `runtime.state`."""
+    layer = cast(DecoderLayer, model.decoder.layers[0])
+    return CacheShape(
+        layers=len(model.decoder.layers),
+        heads=layer.self_attention.heads,
+        width=layer.self_attention.query.in_features,
+    )
 
 
 def write_encoder(graph: Graph, model: PointerTransformer) -> None:
@@ -99,8 +111,7 @@ def write_decoder(graph: Graph, model: PointerTransformer) -> None:
     """One step of all rows: what follows their last token, and what the next steps need of it.
 
     `tokens` are ids for the embedding. The cache has room for T positions; `past_bias` is 0 at
-    those that hold something and very low at the others. `extended` and `first` are as in
-    `nn.copy`, `extension` [R, X] is -inf: the probability of producing what can only be copied.
+    those that hold something and very low at the others.
     """
     tokens = graph.input("tokens", INT64, ["R"])
     position = graph.input("position", INT64, [1])
@@ -123,8 +134,10 @@ def write_decoder(graph: Graph, model: PointerTransformer) -> None:
     states = graph.norm(x, "decoder.norm", model.decoder.norm)
     if model.pointer_query is not None:
         scores = _point(graph, model.pointer_query, states, grid)
-    energies = graph.op("Gather", scores, cell)  # [R, S]
-    _write_log_probs(graph, model, states, energies)
+    copy_bias = graph.input("copy_bias", FLOAT, ["R", "S"])
+    energies = graph.op("Add", graph.op("Gather", scores, cell), copy_bias)  # [R, S]
+    gate = graph.exact_linear(states, "gate", model.gate)
+    write_log_probs(graph, graph.linear(states, "output", model.output), gate, energies)
 
 
 def _self_attention(graph: Graph, number: int, layer: DecoderLayer, x: str, bias: str) -> str:
@@ -192,49 +205,6 @@ def _cells(graph: Graph, x: str) -> str:
     length = graph.op("Shape", x, start=2, end=3)
     shape = graph.op("Concat", graph.constant([-1]), length, axis=0)
     return graph.op("Reshape", x, shape)
-
-
-def _write_log_probs(graph: Graph, model: PointerTransformer, states: str, energies: str) -> None:
-    """`nn.copy.log_probs`, step by step."""
-    extended = graph.input("extended", INT64, ["R", "S"])
-    first = graph.input("first", INT64, ["R", "S"])
-    copy_bias = graph.input("copy_bias", FLOAT, ["R", "S"])
-    extension = graph.input("extension", FLOAT, ["R", "X"])
-    energies = graph.op("Add", energies, copy_bias)
-    graph.op("ArgMax", energies, axis=1, keepdims=0, name="attended")
-    graph.output("attended", INT64, ["R"])
-    gate_weight = graph.weight("gate.weight", model.gate.weight)
-    gate = graph.op(
-        "Gemm", states, gate_weight, graph.weight("gate.bias", model.gate.bias), transB=1
-    )
-    produced = graph.op("LogSoftmax", graph.linear(states, "output", model.output), axis=-1)
-    # log sigmoid(gate) = -softplus(-gate)
-    produced = graph.op("Sub", produced, graph.op("Softplus", graph.op("Neg", gate)))
-    produced = graph.op("Concat", produced, extension, axis=1)
-    copied = graph.op("LogSoftmax", energies, axis=-1)
-    copied = _summed_by_word(graph, graph.op("Sub", copied, graph.op("Softplus", gate)), first)
-    found = graph.op("GatherElements", produced, extended, axis=1)
-    mixed = _log_add_exp(graph, found, copied)
-    graph.op("ScatterElements", produced, extended, mixed, axis=1, name="log_probs")
-    graph.output("log_probs", FLOAT, ["R", "V + X"])
-
-
-def _summed_by_word(graph: Graph, log_mass: str, first: str) -> str:
-    # Sums are kept at the first position of a word; what starts there is its own share.
-    def scattered(values: str, onto: str, reduction: str) -> str:
-        return graph.op("ScatterElements", onto, first, values, axis=1, reduction=reduction)
-
-    largest = graph.op("GatherElements", scattered(log_mass, log_mass, "max"), first, axis=1)
-    shares = graph.op("Exp", graph.op("Sub", log_mass, largest))
-    nothing = graph.op("Mul", shares, graph.constant(0.0))
-    total = graph.op("GatherElements", scattered(shares, nothing, "add"), first, axis=1)
-    return graph.op("Add", largest, graph.op("Log", total))
-
-
-def _log_add_exp(graph: Graph, a: str, b: str) -> str:
-    apart = graph.op("Neg", graph.op("Abs", graph.op("Sub", a, b)))
-    more = graph.op("Log", graph.op("Add", graph.op("Exp", apart), graph.constant(1.0)))
-    return graph.op("Add", graph.op("Max", a, b), more)
 
 
 def _key_value(graph: Graph, name: str, attention: Attention, x: str) -> tuple[str, str]:

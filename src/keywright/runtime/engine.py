@@ -1,12 +1,10 @@
 """An exported model, run by ONNX Runtime: documents are read once, rows grow a step at a time.
 
-B documents, S source positions, R rows, T cached positions. A step costs one step: keys and values
-of what was said are kept, in room that grows now and then, and nothing of it is copied in between.
+B documents, S source positions, R rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -19,21 +17,17 @@ from keywright.data.vocab import BOS, PAD
 from keywright.errors import DataError
 from keywright.runtime.folder import DECODER, ENCODER, Manifest
 from keywright.runtime.rules import LogProbs
-from keywright.runtime.sources import Ids, Mask, Sources
+from keywright.runtime.sources import Ids, Sources
+from keywright.runtime.state import Arrays, bias
 
-NEVER = np.float32(-1e30)
-"""Added to an energy, it leaves a probability of nothing."""
-ROOM = 16  # positions by which the room for keys and values grows
 FEWEST_READ = 0.75  # the share of documents still read below which the others are let go
-
-Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Memory:
     """B documents as the decoder sees them."""
 
-    encoded: Arrays  # keys and values of every layer and of the pointer, [B, ...]
+    encoded: Arrays  # what the encoder says, [B, ...] each
     source_bias: NDArray[np.float32]  # [B, 1, 1, S] 0 at real positions, else NEVER
     copy_bias: NDArray[np.float32]  # [B, S] 0 at what can be copied, else NEVER
     extended: Ids  # [B, S] ids in the output space
@@ -63,6 +57,7 @@ class Engine:
         self._encoder = _session(folder / ENCODER, threads)
         self._decoder = _session(folder / DECODER, threads)
         self._encoded = [output.name for output in self._encoder.get_outputs()]
+        self._asked = [asked.name for asked in self._decoder.get_inputs()]
         self._said = [output.name for output in self._decoder.get_outputs()]
 
     def read(self, sources: Sources) -> Memory:
@@ -72,16 +67,18 @@ class Engine:
         same = extended[:, :, None] == extended[:, None, :]
         return Memory(
             encoded=dict(zip(self._encoded, encoded, strict=True)),
-            source_bias=_bias(sources.mask)[:, None, None, :],
+            source_bias=bias(sources.mask)[:, None, None, :],
             # A source may hold marks of its own, which no output id stands for.
-            copy_bias=_bias(sources.mask & (extended != PAD)),
+            copy_bias=bias(sources.mask & (extended != PAD)),
             extended=extended,
             first=same.argmax(axis=2),
             extension_inputs=sources.extension_inputs,
         )
 
     def step(self, feeds: Arrays) -> dict[str, Any]:
-        return dict(zip(self._said, self._decoder.run(self._said, feeds), strict=True))
+        """One step of decoding, of which each model reads what it asks for."""
+        asked = {name: feeds[name] for name in self._asked}
+        return dict(zip(self._said, self._decoder.run(self._said, asked), strict=True))
 
 
 class Rows:
@@ -94,8 +91,7 @@ class Rows:
         self._memory = memory
         self._owner = np.repeat(np.arange(len(memory)), each)
         self._code = np.tile(np.arange(each), len(memory))
-        self._length = 0
-        self._cache = _room(manifest, len(self._owner), ROOM)
+        self._state = manifest.state.begin(memory.encoded, self._owner)
         self._arranged = self._arrange()
 
     def start(self) -> Ids:
@@ -105,29 +101,15 @@ class Rows:
     def step(self, tokens: Ids) -> tuple[LogProbs, Ids]:
         """Read `tokens` [R] of the output space: the log-probabilities [R, V + X] of what follows,
         and the source position [R] most attended to."""
-        room = self._cache["past_key_0"].shape[3]
-        if self._length == room:
-            self._enlarge()
-            room += ROOM
-        feeds = {
-            "tokens": self._inputs(tokens),
-            "position": np.array([self._length]),
-            "past_bias": _bias(np.arange(room) < self._length),
-            **self._cache,
-            **self._arranged,
-        }
+        feeds = {"tokens": self._inputs(tokens), **self._state.feeds(), **self._arranged}
         said = self._engine.step(feeds)
-        for number in range(self._engine.manifest.layers):
-            place = self._length
-            self._cache[f"past_key_{number}"][..., place] = said[f"new_key_{number}"][..., 0]
-            self._cache[f"past_value_{number}"][:, :, place] = said[f"new_value_{number}"][:, :, 0]
-        self._length += 1
+        self._state.advance(said)
         return said["log_probs"], said["attended"]
 
     def keep(self, index: Ids) -> None:
         """Go on with these rows only; `index` is sorted."""
         self._owner, self._code = self._owner[index], self._code[index]
-        self._cache = {name: array[index] for name, array in self._cache.items()}
+        self._state.keep(index)
         read = np.unique(self._owner)
         if len(read) < FEWEST_READ * len(self._memory):
             self._memory = self._memory.select(read)
@@ -143,11 +125,10 @@ class Rows:
         cell = owner * most + place
         grid = np.zeros(len(memory) * most, dtype=np.int64)  # an idle cell repeats the first row
         grid[cell] = np.arange(len(owner))
-        codes = {"code": self._code} if self._engine.manifest.rows_per_document > 1 else {}
         extension = (len(owner), memory.extension_inputs.shape[1])
         return {
             **memory.encoded,
-            **codes,
+            "code": self._code,
             "source_bias": memory.source_bias,
             "grid": grid.reshape(len(memory), most),
             "cell": cell,
@@ -165,27 +146,6 @@ class Rows:
         copied = tokens >= size
         read[copied] = extension[self._owner[copied], tokens[copied] - size]
         return read
-
-    def _enlarge(self) -> None:
-        manifest, rows = self._engine.manifest, len(self._owner)
-        larger = _room(manifest, rows, self._length + ROOM)
-        for name, array in self._cache.items():
-            larger[name][:, :, : array.shape[2], : array.shape[3]] = array
-        self._cache = larger
-
-
-def _room(manifest: Manifest, rows: int, length: int) -> dict[str, NDArray[np.float32]]:
-    """Zeros, and not whatever was there: what is masked must still be a number."""
-    heads, head = manifest.heads, manifest.width // manifest.heads
-    room: dict[str, NDArray[np.float32]] = {}
-    for number in range(manifest.layers):
-        room[f"past_key_{number}"] = np.zeros((rows, heads, head, length), np.float32)
-        room[f"past_value_{number}"] = np.zeros((rows, heads, length, head), np.float32)
-    return room
-
-
-def _bias(mask: Mask) -> NDArray[np.float32]:
-    return np.where(mask, np.float32(0), NEVER)
 
 
 def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:

@@ -22,6 +22,7 @@ from keywright.data.subword import SubwordVocabulary
 from keywright.data.targets import Paradigm
 from keywright.data.vocab import Lexicon, Vocabulary
 from keywright.errors import DataError
+from keywright.runtime.state import CacheShape, HiddenNames
 
 MANIFEST = "manifest.json"
 ENCODER = "encoder.onnx"
@@ -30,7 +31,7 @@ WEIGHTS = "weights.bin"
 VOCABULARY = "vocabulary.json"
 CONFIDENCE = "confidence.json"
 FILES = (ENCODER, DECODER, WEIGHTS, VOCABULARY)
-FORMAT = 1
+FORMAT = 2
 
 _VOCABULARIES: dict[str, type[Vocabulary] | type[SubwordVocabulary]] = {
     "words": Vocabulary,
@@ -45,9 +46,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     paradigm: Paradigm
     vocabulary: Literal["words", "subwords"]
     rows_per_document: int  # 1, or the number of slots of a set model
-    layers: int  # of the decoder
-    heads: int
-    width: int
+    state: CacheShape | HiddenNames  # what rows carry from step to step
     max_source: int  # tokens of a document that are read, unless told otherwise
     positions: int | None  # more cannot be read
     int8: bool

@@ -1,11 +1,12 @@
 """How fast exported models generate: documents a second against torch, load time, size, memory.
 
-    python bench/runtime.py [--model pretrained_one2set] [--documents 32] [--run FOLDER]
+    python bench/runtime.py [--model pretrained_one2set | cat_seq] [--documents 32] [--run FOLDER]
 
 A model of the sizes of the default one, with random weights unless --run names a trained one, is
 exported with 32-bit numbers and with int8, and decodes the same made-up documents as torch does, in
 the same strategy (greedy, 30 tokens for every document: five phrases of about five wordpieces and
-their separators). Every cell is a process of its own, timed after one warm-up batch.
+their separators; 20 of models that know words). Every cell is a process of its own, timed after one
+warm-up batch.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ ENGINES = ("torch", "fp32", "int8")
 BATCHES = (1, 8, 32)
 LENGTHS = (128, 192, 512)
 THREADS = (1, 2)
-LENGTH = 30
-VOCABULARY = 12_000
+LENGTHS_SAID = {"subwords": 30, "words": 20}
+PRODUCED = 12_000  # of MiniLM's 30,522 wordpieces
+WORDS = 30_000
 
 
 def main() -> None:
@@ -98,8 +100,10 @@ def cell(
     from keywright import predictor, runtime
 
     # One2Seq says just so much; the slots of One2Set, a phrase each, are cut sooner.
-    settings = [f"max_length={LENGTH}", f"min_phrases={LENGTH}", "unknown=keep"]
-    if is_set(Path(folder)):
+    about = description(Path(folder))
+    said = LENGTHS_SAID["words" if '"words"' in about else "subwords"]
+    settings = [f"max_length={said}", f"min_phrases={said}", "unknown=keep"]
+    if "one2set" in about:
         settings = ["max_length=6", "unknown=keep"]
     if engine == "torch":
         loaded: Any = predictor.load(
@@ -118,8 +122,8 @@ def cell(
     return {"speed": count / wall, "cpu": 1000 * cpu / count, "memory": memory}
 
 
-def is_set(folder: Path) -> bool:
-    return "one2set" in "".join(
+def description(folder: Path) -> str:
+    return "".join(
         file.read_text()
         for file in folder.iterdir()
         if file.name in ("config.toml", "manifest.json")
@@ -127,31 +131,31 @@ def is_set(folder: Path) -> bool:
 
 
 def made_up(count: int, length: int) -> list[Any]:
-    """Documents of about `length` wordpieces and a little more, of made-up words."""
+    """Documents of about `length` wordpieces or words, of made-up words."""
     from keywright.types import Document
 
-    words = [f"{a}{b}" for a in ("river", "sand", "paper", "graph") for b in ("", "s", "ing", "ed")]
+    made = [f"{a}{b}" for a in ("river", "sand", "paper", "graph") for b in ("", "s", "ing", "ed")]
     return [
-        Document(title="", body=" ".join(words[(7 * i + j * j) % 16] for j in range(length)))
+        Document(title="", body=" ".join(made[(7 * i + j * j) % 16] for j in range(length)))
         for i in range(count)
     ]
 
 
 def random_run(folder: Path, name: str) -> Path:
-    """A run of the default sizes whose weights are random, over MiniLM's or made-up wordpieces."""
+    """A run of the default sizes whose weights are random, over made-up words or wordpieces."""
     import torch
 
     from keywright import config as configs
-    from keywright.data.subword import SubwordVocabulary
     from keywright.training import checkpoint, corpus, run
 
-    pieces = wordpieces()
-    vocabulary = SubwordVocabulary(pieces, pieces[-VOCABULARY:])
+    recurrent = name.startswith("cat_seq")
+    vocabulary = words() if recurrent else wordpieces()
+    kind = "words" if recurrent else "subwords"
     table = {
-        "data": {"train": ["none"], "vocabulary": "subwords", "max_source": 192},
-        "model": {"name": name, "start": "random"},
+        "data": {"train": ["none"], "vocabulary": kind, "max_source": 192},
+        "model": {"name": name, **({} if recurrent else {"start": "random"})},
         "train": {"stage": [{"epochs": 1}]},
-        "decode": {"name": "greedy", "max_length": LENGTH},
+        "decode": {"name": "greedy", "max_length": LENGTHS_SAID[kind]},
     }
     config = run.resolve(configs.parse(table))
     digest = corpus.Digest(0, "none")
@@ -162,10 +166,20 @@ def random_run(folder: Path, name: str) -> Path:
     return folder
 
 
-def wordpieces() -> list[str]:
+def words() -> Any:
+    from keywright.data.vocab import SPECIALS, Vocabulary
+
+    return Vocabulary(["river", "sands", *(f"word{i}" for i in range(WORDS - len(SPECIALS) - 2))])
+
+
+def wordpieces() -> Any:
+    from keywright.data.subword import SubwordVocabulary
+
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ";", "|", "0"]
     known = ["river", "sand", "paper", "graph", "##s", "##ing", "##ed"]
-    return special + known + [f"word{i}" for i in range(30_522 - len(special) - len(known))]
+    filler = [f"word{i}" for i in range(30_522 - len(special) - len(known))]
+    pieces = special + known + filler
+    return SubwordVocabulary(pieces, pieces[-PRODUCED:])
 
 
 def exported(run: Path, scratch: Path) -> dict[str, Path]:

@@ -1,0 +1,97 @@
+"""How far the probabilities that are shown can be trusted: calibration error on every test set.
+
+    python -m bench.calibration --cache build/quality                  # the model of the package
+    python -m bench.calibration --cache build/quality --model runs/a --plot build/plots --markdown
+
+The errors are those of `keywright calibrate`, in points, with 95% intervals: 10 bins of equal width,
+present and absent phrases apart, every distinct phrase of a document once. A phrase's probability is
+its `confidence`, or 1/KPP where the model states none. The last rows take all test sets together.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from bench.systems import CORPORA, DATA, models, pairs, predictions, read_corpora, reported
+from keywright.analysis.calibration_plots import reliability, save
+from keywright.calibration.calibrate import Calibration, PartCalibration, calibrate
+from keywright.cli._table import Row, titled
+from keywright.predictor import DEFAULT
+
+PARTS = ("present", "absent")
+EVERYTHING = "all of them"
+
+
+def main() -> None:
+    options = arguments()
+    corpora = read_corpora(options.data, options.corpora, options.documents)
+    tables = []
+    for model in models(options.model or [DEFAULT]):
+        made = predictions(model, corpora, options.cache)
+        paired = {corpus.name: list(pairs(corpus, made[corpus.name])) for corpus in corpora}
+        found = {
+            corpus.name: calibrate(
+                paired[corpus.name], corpus.protocol, resamples=options.resamples
+            )
+            for corpus in corpora
+        }
+        if len(corpora) > 1:
+            everything = chain.from_iterable(paired.values())
+            found[EVERYTHING] = calibrate(everything, resamples=options.resamples)
+        tables.append((model.name, list(rows(found))))
+        if options.plot is not None:
+            draw(found, options.plot / model.name)
+    print(titled(tables, "markdown" if options.markdown else "table"))
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--model", action="append", help="default, or a folder; may be repeated")
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--corpora", nargs="+", default=CORPORA)
+    parser.add_argument("--documents", type=int, help="the first so many of each test set")
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--cache", type=Path, help="a folder that keeps predictions")
+    parser.add_argument("--plot", type=Path, help="a folder for reliability diagrams")
+    parser.add_argument("--markdown", action="store_true")
+    return parser.parse_args()
+
+
+def rows(found: dict[str, Calibration]) -> Iterator[Row]:
+    for name, calibration in found.items():
+        for part in PARTS:
+            measured = calibration[part]
+            yield {
+                "test set": f"{name}, {part}",
+                "probability": "stated" if calibration.confidence == "stated" else "1/KPP",
+                "phrases": f"{measured.phrases:,}",
+                "mean probability": _points(measured.confidence),
+                "right": _points(measured.accuracy),
+                "ECE": _with_interval(measured),
+            }
+
+
+def _points(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def _with_interval(measured: PartCalibration) -> str:
+    limits = measured.intervals.get("ECE")
+    shown = _points(measured.scores["ECE"])
+    return shown if limits is None else f"{shown} ({_points(limits[0])}–{_points(limits[1])})"
+
+
+def draw(found: dict[str, Calibration], folder: Path) -> None:
+    figures = {}
+    for name, calibration in found.items():
+        parts = {part: calibration[part] for part in PARTS if calibration[part].phrases}
+        if parts:
+            figures[name.replace(" ", "-")] = reliability(parts, name)
+    save(figures, folder)
+
+
+if __name__ == "__main__":
+    reported(main)

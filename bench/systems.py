@@ -1,0 +1,178 @@
+"""Test sets, the systems that are compared on them, and their predictions, kept in a folder.
+
+What is kept is known by all that it depends on (the model's files, settings, libraries' versions,
+the documents), so a benchmark that was interrupted goes on where it stopped, and one of another
+model begins afresh.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import keywright
+from keywright import predictor
+from keywright.cli._options import progress
+from keywright.data.documents import read_documents
+from keywright.data.predictions import read_predictions
+from keywright.data.resumable import resumable_lines
+from keywright.data.writers import prediction_line
+from keywright.errors import KeywrightError
+from keywright.extractors import tfidf
+from keywright.types import Document, Prediction
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+CORPORA = ("kp20k-1k", "inspec", "krapivin", "nus", "semeval")
+PEERS = ("yake", "keybert", "textrank", "tfidf")
+# Of the training set, which is shuffled: enough to know common words, and quickly counted.
+COUNTED = 20_000
+_LIBRARIES = {"yake": ("yake",), "keybert": ("keybert", "sentence-transformers"), "textrank": ()}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    name: str
+    documents: tuple[Document, ...]
+
+    @property
+    def protocol(self) -> str:
+        """SemEval's gold is stems already, and stemming is not idempotent."""
+        return "chan19:targets_stemmed=true" if self.name == "semeval" else "chan19"
+
+
+@dataclass(frozen=True)
+class System:
+    """What predicts, made only when there is something to predict; `key` is what it depends on."""
+
+    name: str
+    make: Callable[[], predictor.Predictor]
+    key: Mapping[str, Any]
+
+
+def read_corpora(data: Path, names: Sequence[str], most: int | None) -> list[Corpus]:
+    return [
+        Corpus(
+            name, tuple(islice(read_documents(_file(data / "test", name), need_gold=True), most))
+        )
+        for name in names
+    ]
+
+
+def _file(folder: Path, name: str) -> Path:
+    found = sorted(folder.glob(f"{name}.jsonl*"))
+    if not found:
+        raise KeywrightError(f"{folder}: has no {name}.jsonl (nor .xz); --data names the folder")
+    return found[0]
+
+
+def models(names: Sequence[str]) -> list[System]:
+    """What `predictor.load` takes: folders by their last name, where that tells them apart."""
+    return [
+        System(_short(name, names), lambda name=name: predictor.load(name), _model_key(name))
+        for name in names
+    ]
+
+
+def _short(name: str, names: Sequence[str]) -> str:
+    end = Path(name).name
+    return end if sum(Path(other).name == end for other in names) == 1 else name
+
+
+def _model_key(name: str) -> dict[str, Any]:
+    folder = predictor.DEFAULT_FOLDER if name == predictor.DEFAULT else Path(name)
+    files = sorted(file for file in folder.glob("*") if file.is_file())
+    if not files:
+        return _extractor_key(name)
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def peers(names: Sequence[str], data: Path, counted: int = COUNTED) -> list[System]:
+    return [
+        _tfidf(data, counted)
+        if name == "tfidf"
+        else System(name, lambda name=name: predictor.load(name), _extractor_key(name))
+        for name in names
+    ]
+
+
+def _extractor_key(name: str) -> dict[str, Any]:
+    libraries = _LIBRARIES.get(name, ())
+    return {"extractor": name, **{library: _version(library) for library in libraries}}
+
+
+def _version(library: str) -> str | None:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None  # predictions made elsewhere cannot be told from those of this version
+
+
+def _tfidf(data: Path, counted: int) -> System:
+    """With the document frequencies of the training set, which no test document is part of."""
+    train = data / "train" / "cs.jsonl.xz"
+
+    def make() -> tfidf.TfIdf:
+        config = tfidf.Config()
+        documents = progress(islice(read_documents(train), counted), "counting words", counted)
+        return tfidf.TfIdf(config, tfidf.count(documents, config))
+
+    return System("tfidf", make, {"extractor": "tfidf", "train": train.name, "counted": counted})
+
+
+def predictions(
+    system: System, corpora: Sequence[Corpus], cache: Path | None
+) -> dict[str, list[Prediction]]:
+    """By corpus; the system is made once, or not at all if all of it is kept."""
+    made: list[predictor.Predictor] = []
+
+    def once() -> predictor.Predictor:
+        if not made:
+            made.append(system.make())
+        return made[0]
+
+    return {corpus.name: _predicted(system, once, corpus, cache) for corpus in corpora}
+
+
+def _predicted(
+    system: System, make: Callable[[], predictor.Predictor], corpus: Corpus, cache: Path | None
+) -> list[Prediction]:
+    what, count = f"{system.name}, {corpus.name}", len(corpus.documents)
+    if cache is None:
+        return list(progress(make().predict(corpus.documents), what, count))
+    origin = {
+        "keywright": keywright.__version__,
+        "system": dict(system.key),
+        "documents": _digest(corpus.documents),
+    }
+    cache.mkdir(parents=True, exist_ok=True)
+    path = cache / f"{corpus.name}-{system.name.replace('/', '_')}-{_digest(origin)[:12]}.jsonl"
+    if not path.exists():
+        with resumable_lines(path, origin, resume=True) as lines:
+            rest = predictor.after(make(), corpus.documents, lines.done)
+            for prediction in progress(rest, what, count - lines.done):
+                lines.append(prediction_line(prediction, lines.done + 1))
+    return list(read_predictions(path))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()
+
+
+def reported(main: Callable[[], None]) -> None:
+    """Run a benchmark; what the user can put right is one line."""
+    try:
+        main()
+    except KeywrightError as error:
+        sys.exit(f"error: {error}")
+
+
+def pairs(corpus: Corpus, made: Sequence[Prediction]) -> Iterator[tuple[Document, Prediction]]:
+    return zip(corpus.documents, made, strict=True)

@@ -78,6 +78,69 @@ def test_without_recalibration_the_probability_is_the_inverse_perplexity() -> No
     assert found.probability == pytest.approx(0.25)
 
 
+@pytest.mark.parametrize(
+    ("phrase", "text", "spelled"),
+    [
+        ("covid - 19", "The COVID-19 pandemic", "COVID-19"),
+        ("covid <digit>", "The COVID-19 pandemic", "COVID-19"),
+        ("il 6", "Levels of IL-6 rose", "IL-6"),
+        ("client / server", "A client/server design", "client/server"),
+        ("client server", "A Client\n  Server design", "Client Server"),
+        ("3 d printing", "On 3-D printing", "3-D printing"),
+        ("c++", "Templates in C++.", "C++"),
+        ("r&d", "R&D spending", "R&D"),
+        ("naïve bayes", "Naïve Bayes wins", "Naïve Bayes"),
+        ("type 2 diabetes", "Type 1 diabetes, type 1 diabetes, Type 2 diabetes", "Type 2 diabetes"),
+    ],
+)
+def test_spelling_survives_hyphens_slashes_and_digits(phrase: str, text: str, spelled: str) -> None:
+    (found,) = keyphrases(Document(title="", body=text), predicted((phrase, 0.5)))
+    assert (found.text, found.present) == (spelled, True)
+
+
+def test_numbers_are_not_mistaken_for_each_other() -> None:
+    document = Document(title="", body="Type 1 diabetes and windows 7.")
+    found = keyphrases(
+        document,
+        predicted(("type 1 diabetes", 0.9), ("type 2 diabetes", 0.8), ("windows <digit>", 0.7)),
+    )
+    assert [(one.text, one.present) for one in found] == [
+        ("Type 1 diabetes", True),
+        ("type 2 diabetes", False),
+        ("windows 7", True),
+    ]
+
+
+def test_marks_that_only_models_know_are_never_shown() -> None:
+    assert keyphrases(DOCUMENT, predicted(("windows <digit>", 0.9), ("<unk> network", 0.8))) == []
+
+
+def test_control_characters_do_not_reach_the_reader() -> None:
+    document = Document(title="", body="A red\x1b[31m alert and nothing else.")
+    found = keyphrases(document, predicted(("red 31m alert", 0.9), ("blue\x1b alert", 0.8)))
+    assert [one.text for one in found] == ["red [31m alert", "blue alert"]
+
+
+WORDS = st.lists(st.sampled_from("abc"), min_size=1, max_size=4)
+
+
+@given(st.lists(st.tuples(WORDS, st.floats(0, 1)), max_size=12))
+def test_of_near_repeats_exactly_the_best_is_left(said: list[tuple[list[str], float]]) -> None:
+    """Against the rule spelled out: no one is like a better one that is left."""
+
+    def near(one: str, other: str) -> bool:
+        inside = f" {one} " in f" {other} " or f" {other} " in f" {one} "
+        return inside or sorted(one) == sorted(other)
+
+    phrases = [(" ".join(words), probability) for words, probability in said]
+    expected: list[str] = []
+    for text, _ in sorted(phrases, key=lambda phrase: -phrase[1]):
+        if not any(near(text, other) for other in expected):
+            expected.append(text)
+    document = Document(title="", body="nothing")
+    assert [one.text for one in keyphrases(document, predicted(*phrases))] == expected
+
+
 def test_phrases_without_letters_are_dropped() -> None:
     assert keyphrases(DOCUMENT, predicted(("...", 0.9), ("", 0.9))) == []
 

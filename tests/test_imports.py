@@ -19,13 +19,13 @@ LEVELS = (
     "types config parts errors files",
     "text",
     "data metrics protocols nn",
-    "sources models extractors runtime",
-    "decoding",
+    "sources vocabularies models extractors runtime",
+    "decoding ranking",
     "training evaluate",
     "calibration analysis",
     "predictor default_model",
     "generation export",
-    "bulk serving report cli",
+    "integrations bulk serving report cli",
 )
 LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names.split()}
 

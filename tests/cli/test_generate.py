@@ -47,7 +47,16 @@ def test_standard_input_and_other_formats(keywright: Run) -> None:
         assert done.returncode == 0, done.stderr
         assert "eat pumps" in done.stdout
     rows = list(csv.DictReader(done.stdout.splitlines()))
-    assert set(rows[0]) == {"document", "keyphrase", "probability", "present", "start", "end"}
+    assert set(rows[0]) == {
+        "document",
+        "keyphrase",
+        "probability",
+        "present",
+        "start",
+        "end",
+        "id",
+        "new",
+    }
 
 
 def test_output_file_is_written_whole(keywright: Run, folder: Path) -> None:
@@ -69,3 +78,23 @@ def test_bad_options_are_one_line(keywright: Run, folder: Path) -> None:
         done = keywright("generate", folder, *options)
         assert done.returncode == 2
         assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_a_vocabulary_gives_terms_with_ids(keywright: Run, tmp_path: Path) -> None:
+    terms = tmp_path / "terms.csv"
+    terms.write_text(
+        "id,term,synonyms\nx:1,air source heat pump,heat pump|pumps\nx:2,stove,pumps\n"
+    )
+    options = ["--model", "tfidf", "--vocabulary", terms]
+    done = keywright("generate", "-", *options, "--format", "jsonl", input=TEXT)
+    assert done.returncode == 0, done.stderr
+    (one,) = json.loads(done.stdout)["keyphrases"]
+    assert (one["text"], one["id"], one["new"]) == ("air source heat pump", "x:1", False)
+    assert "1 names belong to several terms" in done.stderr
+    done = keywright("generate", "-", *options, "--vocabulary-mode", "mark", input=TEXT)
+    assert "x:1" in done.stdout
+    assert " new " in done.stdout
+    for wrong in (["--vocabulary-mode", "onyl"], ["--vocabulary", tmp_path / "none.csv"]):
+        done = keywright("generate", "-", *options, *wrong, input=TEXT)
+        assert done.returncode == 2
+        assert done.stderr.strip().splitlines()[-1].startswith("keywright: error: ")

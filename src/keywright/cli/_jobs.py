@@ -18,8 +18,10 @@ from typing import NamedTuple, TypeVar
 from keywright.errors import ConfigError, KeywrightError
 from keywright.generation.engine import Keywright, Wanted
 from keywright.generation.keyphrases import Keyphrase
+from keywright.generation.vocabulary import Mode
 from keywright.sources import read_source
 from keywright.types import Document
+from keywright.vocabularies.terms import Terms
 
 # Documents taken at once: enough to put those of like length into the same batches.
 CHUNK = 128
@@ -45,6 +47,13 @@ Input = Path | Document | Failed
 Outcome = Found | Failed
 
 
+class VocabularyFile(NamedTuple):
+    path: Path
+    mode: Mode
+    language: str
+    fuzzy: float | None
+
+
 @dataclass(frozen=True)
 class Job:
     """What to do with every document, in a form that another process understands."""
@@ -52,6 +61,7 @@ class Job:
     model: str
     wanted: Wanted
     threads: int | None = None
+    vocabulary: VocabularyFile | None = None
 
 
 def outcomes(
@@ -87,7 +97,19 @@ def _generate(inputs: Sequence[Input], job: Job) -> list[Outcome]:
 @cache
 def _engine(job: Job) -> Keywright:
     """One model a process, loaded for its first documents."""
-    return Keywright(job.model, threads=job.threads)
+    if job.vocabulary is None:
+        return Keywright(job.model, threads=job.threads)
+    return Keywright(
+        job.model,
+        threads=job.threads,
+        vocabulary=terms(job.vocabulary),
+        vocabulary_mode=job.vocabulary.mode,
+    )
+
+
+@cache
+def terms(file: VocabularyFile) -> Terms:
+    return Terms.load(file.path, language=file.language, fuzzy=file.fuzzy)
 
 
 def _read(one: Input) -> list[Document | Failed]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -16,7 +16,9 @@ from keywright.cli._options import one_of, progress
 from keywright.errors import ConfigError, KeywrightError
 
 if TYPE_CHECKING:
-    from keywright.cli._jobs import Failed, Found, Input, Outcome
+    from keywright.cli._jobs import Failed, Found, Input, Outcome, VocabularyFile
+    from keywright.generation.keyphrases import Keyphrase
+    from keywright.generation.vocabulary import Mode
     from keywright.types import Document
 
 FORMATS = ("table", "json", "jsonl", "csv", "text")
@@ -50,6 +52,16 @@ def generate(
     absent_only: bool = typer.Option(False, "--absent-only", help="Only those not in the text."),
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
     output: Path | None = typer.Option(None, help="A file to write to instead of the screen."),
+    vocabulary: Path | None = typer.Option(
+        None, help="A .csv, .tsv, .txt or SKOS file: keyphrases become its terms."
+    ),
+    vocabulary_mode: str = typer.Option(
+        "only", help="only: those that mean a term; mark: all, those that mean none as new."
+    ),
+    vocabulary_language: str = typer.Option("en", help="Of the labels of a SKOS vocabulary."),
+    vocabulary_fuzzy: float | None = typer.Option(
+        None, help="Accept names with typing errors that are so alike, such as 0.92."
+    ),
     jobs: int = typer.Option(1, min=1, help="Processes that share the files."),
 ) -> None:
     """Generate keyphrases for documents.
@@ -66,7 +78,8 @@ def generate(
     wanted = Wanted(top or None, min_confidence, not absent_only, not present_only, precision)
     inputs = list(_inputs(files))
     total = _total(inputs)
-    job = Job(model, wanted, threads=1 if jobs > 1 else None)
+    chosen = _vocabulary(vocabulary, vocabulary_mode, vocabulary_language, vocabulary_fuzzy)
+    job = Job(model, wanted, threads=1 if jobs > 1 else None, vocabulary=chosen)
     made = outcomes(_each(inputs), job, jobs, chunk_size(total, jobs))
     failed: list[Failed] = []
     try:
@@ -79,6 +92,26 @@ def generate(
     if failed:
         typer.echo(f"{len(failed)} of the files could not be read", err=True)
         raise typer.Exit(SOME_FAILED)
+
+
+def _vocabulary(
+    path: Path | None, mode: str, language: str, fuzzy: float | None
+) -> VocabularyFile | None:
+    """The vocabulary to use, read once to say at the start what is wrong with it."""
+    from keywright.cli._jobs import VocabularyFile, terms
+    from keywright.generation.vocabulary import MODES
+
+    one_of("vocabulary mode", mode, MODES)
+    if path is None:
+        return None
+    chosen = VocabularyFile(path, cast("Mode", mode), language, fuzzy)
+    if shared := terms(chosen).ambiguous:
+        typer.echo(
+            f"keywright: warning: {path}: {len(shared)} names belong to several terms and are "
+            f"taken for none, such as {shared[0]!r}",
+            err=True,
+        )
+    return chosen
 
 
 def _inputs(files: list[Path]) -> Iterator[Input]:
@@ -165,13 +198,22 @@ def _as_table(found: Iterable[Found]) -> Iterator[str]:
         table.add_column("keyphrase")
         table.add_column("probability", justify="right")
         table.add_column("in the text")
+        controlled = any(one.new or one.written is not None for one in phrases)
+        if controlled:
+            table.add_column("vocabulary")
         for one in phrases:
             sure = "" if one.probability is None else f"{one.probability:.0%}"
             where = f"{len(one.places)} ×" if one.present else "absent"
-            table.add_row(Text(one.text), sure, where)
+            cells = [Text(one.text), Text(sure), Text(where)]
+            table.add_row(*cells, *([Text(_standing(one))] if controlled else []))
         screen = Console(file=io.StringIO(), width=Console().width)
         screen.print(table if phrases else Text(f"{name}: no keyphrases"))
         yield screen.file.getvalue().rstrip("\n")  # type: ignore[attr-defined]
+
+
+def _standing(one: Keyphrase) -> str:
+    """What the vocabulary says to a phrase."""
+    return "new" if one.new else one.id or "known"
 
 
 def _name(document: Document) -> str:
@@ -199,12 +241,14 @@ def _as_json(found: Iterable[Found]) -> Iterator[str]:
 
 
 def _as_csv(found: Iterable[Found]) -> Iterator[str]:
-    yield _row("document", "keyphrase", "probability", "present", "start", "end")
+    yield _row("document", "keyphrase", "probability", "present", "start", "end", "id", "new")
     for document, phrases, _ in found:
         for one in phrases:
             start, end = one.places[0] if one.places else ("", "")
             sure = "" if one.probability is None else repr(one.probability)
-            yield _row(document.id or "", one.text, sure, one.present, start, end)
+            yield _row(
+                document.id or "", one.text, sure, one.present, start, end, one.id or "", one.new
+            )
 
 
 def _row(*cells: object) -> str:

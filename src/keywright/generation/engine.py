@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -12,9 +12,11 @@ from typing import Any, overload
 from keywright.errors import ConfigError
 from keywright.generation.keyphrases import Keyphrase, keyphrases
 from keywright.generation.language import looks_english
+from keywright.generation.vocabulary import Controlled, Mode
 from keywright.generation.windows import combine, windows
 from keywright.predictor import DEFAULT, Loaded, load
 from keywright.types import Document, Prediction
+from keywright.vocabularies.terms import Terms
 
 # About as many words as a document has in what models are trained on; longer ones are windowed.
 WINDOW_WORDS = 300
@@ -80,7 +82,8 @@ class Keywright:
 
     `model` is what `keywright.predictor.load` takes: the model that comes with the package by
     default, the folder of another, or the name of an extractor such as "textrank". One object may
-    be used by many threads; pickled, it loads its model again where it arrives.
+    be used by many threads; pickled, it loads its model again where it arrives. With a
+    `vocabulary` (a file or `Terms`) keyphrases are its terms; see docs/vocabularies.md.
 
         kw = Keywright()
         kw.generate("Heat pumps in old houses ...")       # a list of Keyphrase
@@ -88,12 +91,19 @@ class Keywright:
     """
 
     def __init__(
-        self, model: str | Path = DEFAULT, *, window_words: int = WINDOW_WORDS, **options: Any
+        self,
+        model: str | Path = DEFAULT,
+        *,
+        window_words: int = WINDOW_WORDS,
+        vocabulary: str | Path | Terms | None = None,
+        vocabulary_mode: Mode = "only",
+        **options: Any,
     ) -> None:
         if window_words < 20:
             raise ConfigError(f"window_words is {window_words}; a window needs at least 20 words")
-        self._settings = (model, window_words, options)
+        self._settings = (model, window_words, vocabulary, vocabulary_mode, options)
         self._window_words = window_words
+        self._keyphrases = _in_words_of(vocabulary, vocabulary_mode)
         self._loaded: Loaded = load(model, **options)
         # Predictors may cache; one batch at a time keeps them simple and costs no speed, since
         # the work inside a batch already uses all threads.
@@ -151,7 +161,7 @@ class Keywright:
             text if isinstance(text, Document) else Document(title="", body=text) for text in texts
         )
         for document, prediction in self._predicted(documents):
-            yield wanted(keyphrases(document, prediction))
+            yield wanted(self._keyphrases(document, prediction))
 
     def _predicted(self, documents: Iterable[Document]) -> Iterator[tuple[Document, Prediction]]:
         """Every document with its prediction; windows of many documents share the batches."""
@@ -194,5 +204,25 @@ class Keywright:
         return self._loaded.judged(document, combine(document, found))
 
 
-def _again(model: str | Path, window_words: int, options: dict[str, Any]) -> Keywright:
-    return Keywright(model, window_words=window_words, **options)
+def _in_words_of(
+    vocabulary: str | Path | Terms | None, mode: Mode
+) -> Callable[[Document, Prediction], list[Keyphrase]]:
+    if vocabulary is None:
+        return keyphrases
+    return Controlled(vocabulary if isinstance(vocabulary, Terms) else Terms.load(vocabulary), mode)
+
+
+def _again(
+    model: str | Path,
+    window_words: int,
+    vocabulary: str | Path | Terms | None,
+    vocabulary_mode: Mode,
+    options: dict[str, Any],
+) -> Keywright:
+    return Keywright(
+        model,
+        window_words=window_words,
+        vocabulary=vocabulary,
+        vocabulary_mode=vocabulary_mode,
+        **options,
+    )

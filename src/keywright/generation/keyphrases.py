@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import msgspec
 from keywright.calibration import perplexity
 from keywright.generation.sentences import Sentence, sentences
 from keywright.text.stem import stem
-from keywright.text.tokenise import DIGIT, spans
+from keywright.text.tokenise import DIGIT, plain, spans
 from keywright.types import Document, Prediction, ScoredPhrase
 
 Stems = tuple[str, ...]
@@ -28,6 +28,9 @@ class Keyphrase(msgspec.Struct, frozen=True, kw_only=True):
     `probability` is the chance that it is right (None where a model gives none). `places` are the
     characters [start, end) of `Document.text` where a present phrase stands; `evidence` is the
     sentence most related to an absent one.
+
+    Where a vocabulary was asked for, `text` is its term's preferred name, `id` the term's
+    identifier and `written` the phrase as the text or the model has it; `new` phrases mean no term.
     """
 
     text: str
@@ -35,11 +38,18 @@ class Keyphrase(msgspec.Struct, frozen=True, kw_only=True):
     present: bool
     places: tuple[tuple[int, int], ...] = ()
     evidence: str | None = None
+    id: str | None = None
+    written: str | None = None
+    new: bool = False
 
 
 def literal_stems(text: str) -> Stems:
     """The stems of a text's words. Numbers stay what they are: type 1 is not type 2."""
-    return tuple(stem(span.text.lower()) for span in spans(text))
+    return tuple(_literal_stem(span.text) for span in spans(text))
+
+
+def _literal_stem(word: str) -> str:
+    return stem(plain(word).lower())
 
 
 def tidy(text: str) -> str:
@@ -54,12 +64,17 @@ class Text:
         self.text = document.text
         self._title_end = len(document.title)
         self._spans = spans(self.text)
-        self._stems = [stem(span.text.lower()) for span in self._spans]
+        self._stems = [_literal_stem(span.text) for span in self._spans]
         self._positions: dict[str, list[int]] = defaultdict(list)
         for at, word in enumerate(self._stems):
             self._positions[word].append(at)
             if word.isdecimal():  # a model that knows no numbers writes <digit> for any
                 self._positions[DIGIT].append(at)
+
+    @cached_property
+    def cased(self) -> bool:
+        """Whether capitals say something: prepared texts have none."""
+        return self.text != self.text.lower()
 
     def places(self, phrase: Stems) -> list[tuple[int, int]]:
         """Where a phrase stands, as characters [start, end), never across the title's end.
@@ -76,6 +91,8 @@ class Text:
 
     def _runs(self, phrase: Stems) -> Iterator[int]:
         """Tokens at which a phrase begins, by way of its rarest word."""
+        if not phrase:
+            return
         positions = [self._positions.get(word, []) for word in phrase]
         rarest = min(range(len(phrase)), key=lambda i: len(positions[i]))
         for at in positions[rarest]:
@@ -120,7 +137,7 @@ def _stands_for(word: str, other: str) -> bool:
     return word == other or (word == DIGIT and other.isdecimal())
 
 
-class _Candidate(NamedTuple):
+class Candidate(NamedTuple):
     stems: Stems
     phrase: ScoredPhrase
     rank: int
@@ -130,11 +147,12 @@ class _Candidate(NamedTuple):
 def keyphrases(document: Document, prediction: Prediction) -> list[Keyphrase]:
     """A prediction's phrases without near-repeats, best first."""
     text = Text(document)
-    made = (_keyphrase(text, candidate) for candidate in merge(_candidates(prediction)))
+    made = (spelled(text, candidate) for candidate in merge(candidates(prediction)))
     return [one for one in made if one is not None]
 
 
-def _keyphrase(text: Text, candidate: _Candidate) -> Keyphrase | None:
+def spelled(text: Text, candidate: Candidate) -> Keyphrase | None:
+    """A candidate as the text has it; None where nothing says how it is written."""
     places = tuple(text.places(candidate.stems))
     if not places and _MARK.search(candidate.phrase.text):
         return None  # "windows <digit>": only the text could say which
@@ -147,7 +165,8 @@ def _keyphrase(text: Text, candidate: _Candidate) -> Keyphrase | None:
     )
 
 
-def _candidates(prediction: Prediction) -> list[_Candidate]:
+def candidates(prediction: Prediction) -> list[Candidate]:
+    """The phrases that have words, best first."""
     # Where some phrases have a calibrated probability, one that is not must not stand beside it.
     calibrated = any(phrase.confidence is not None for phrase in prediction.phrases)
     found = []
@@ -155,18 +174,17 @@ def _candidates(prediction: Prediction) -> list[_Candidate]:
         stems = literal_stems(phrase.text)
         if any(any(char.isalnum() for char in word) for word in stems):
             probability = phrase.confidence if calibrated else perplexity.confidence(phrase)
-            found.append(_Candidate(stems, phrase, rank, probability))
-    return found
-
-
-def merge(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Drop near-repeats, keeping the better: other inflections or word order, and of two phrases
-    of which one contains the other ("network", "neural network") the less probable."""
-    ranked = sorted(
-        candidates,
+            found.append(Candidate(stems, phrase, rank, probability))
+    return sorted(
+        found,
         key=lambda one: (-(one.probability if one.probability is not None else 0.0), one.rank),
     )
-    kept: list[_Candidate] = []
+
+
+def merge(ranked: Iterable[Candidate]) -> list[Candidate]:
+    """Drop near-repeats, keeping the better: other inflections or word order, and of two phrases
+    of which one contains the other ("network", "neural network") the less probable."""
+    kept: list[Candidate] = []
     whole: set[Stems] = set()  # the kept phrases
     inside: set[Stems] = set()  # and all runs of their words
     sorted_words: set[Stems] = set()

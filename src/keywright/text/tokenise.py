@@ -8,6 +8,7 @@ normalised token is the i-th span, so the two views line up.
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import NamedTuple
 
 from keywright.types import Document
@@ -48,6 +49,11 @@ def normalise(text: str) -> list[str]:
 def _normal(token: str) -> str:
     # `isdecimal` and not `isdigit`: "²" is no number of its own, and int() would not take it.
     return DIGIT if token.isdecimal() else token.lower()
+
+
+def plain(text: str) -> str:
+    """Compatibility characters resolved, as in "CO₂" to "CO2"."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def looks_tokenised(text: str) -> bool:

@@ -1,0 +1,1 @@
+"""Controlled vocabularies: terms with their synonyms, and the term that a phrase means."""

@@ -1,0 +1,166 @@
+"""Vocabularies as tables (.csv, .tsv) and as plain lists (.txt, a term a line).
+
+A table has a header. `term` or `prefLabel` is the preferred name; `synonyms`, `altLabel` or
+`hiddenLabel` are other names, separated by `|` or, where there is none, by `;`; `id` or `uri`
+identifies the term. Other columns are not read.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from keywright.errors import DataError
+from keywright.files import read_lines
+from keywright.vocabularies.terms import Term
+
+_TERM = ("term", "preflabel")
+_SYNONYMS = ("synonyms", "synonym", "altlabel", "hiddenlabel")
+_ID = ("id", "uri")
+_DELIMITERS = (",", ";", "\t")
+
+
+class _Columns(NamedTuple):
+    """Which cells of a row hold what; `width` is the length of the header."""
+
+    term: int
+    synonyms: list[int]
+    id: int | None
+    width: int
+
+
+class _Seen:
+    """The terms and ids met so far, with their lines: each may stand in a file once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._terms: dict[tuple[str, str | None], int] = {}
+        self._ids: dict[str, int] = {}
+
+    def add(self, term: Term, line: int) -> None:
+        if not any(map(str.isalnum, term.text)):
+            raise DataError(f"the term {term.text!r} has no letter or digit", self._path, line)
+        before = self._ids.setdefault(term.id, line) if term.id else line
+        if before != line:
+            raise DataError(
+                f"the id {term.id!r} stands in line {before} already; "
+                "give the other names of a term as its synonyms",
+                self._path,
+                line,
+            )
+        before = self._terms.setdefault((term.text.lower(), term.id), line)
+        if before != line:
+            raise DataError(
+                f"the term {term.text!r} stands in line {before} already; remove one of the two, "
+                "or tell them apart by ids",
+                self._path,
+                line,
+            )
+
+
+def read_list(path: Path) -> list[Term]:
+    """A term a line; empty lines are passed over."""
+    seen = _Seen(path)
+    terms = []
+    for number, line in read_lines(path):
+        if "\t" in line.strip():
+            raise DataError(
+                "has a tab in it, which a list of terms has not; "
+                "name a table .tsv and give it a header",
+                path,
+                number,
+            )
+        if text := " ".join(line.split()):
+            terms.append(Term(text=text))
+            seen.add(terms[-1], number)
+    return terms
+
+
+def read_table(path: Path) -> list[Term]:
+    lines = (line + "\n" for _, line in read_lines(path))
+    header = next(lines, "")
+    if not header.strip():
+        raise DataError("is empty, or its first line is; a table starts with a header", path, 1)
+    delimiter = _delimiter(header)
+    columns = _columns(header, delimiter, path)
+    seen = _Seen(path)
+    terms = []
+    for number, row in _rows(lines, delimiter, path):
+        if not any(map(str.strip, row)):
+            continue
+        if len(row) > columns.width:
+            raise DataError(
+                f"has {len(row)} cells and the header {columns.width}; "
+                f"put cells that contain {delimiter!r} in double quotes",
+                path,
+                number,
+            )
+        terms.append(_term(row, columns, path, number))
+        seen.add(terms[-1], number)
+    return terms
+
+
+def _rows(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows after the header, with the numbers of the lines they end in."""
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise DataError(
+                f"is no proper row ({error}); look for a lone double quote",
+                path,
+                reader.line_num + 1,
+            ) from None
+        if row is None:
+            return
+        yield reader.line_num + 1, row
+
+
+def _delimiter(header: str) -> str:
+    """The one that makes a column of terms; a single column needs none."""
+    for delimiter in _DELIMITERS:
+        if set(_TERM) & set(_names(header, delimiter)):
+            return delimiter
+    return ","
+
+
+def _names(header: str, delimiter: str) -> list[str]:
+    cells = next(csv.reader([header], delimiter=delimiter), [])
+    return [cell.strip().lower().removeprefix("skos:") for cell in cells]
+
+
+def _columns(header: str, delimiter: str, path: Path) -> _Columns:
+    names = _names(header, delimiter)
+    terms = [at for at, name in enumerate(names) if name in _TERM]
+    ids = [at for at, name in enumerate(names) if name in _ID]
+    if len(terms) != 1 or len(ids) > 1:
+        what = "no column" if not terms else "several columns"
+        raise DataError(
+            f"has {what} for terms or ids (its header: {', '.join(names)}); call one column "
+            "'term', and if there are ids, one 'id'; a list without a header is a .txt file",
+            path,
+            1,
+        )
+    synonyms = [at for at, name in enumerate(names) if name in _SYNONYMS]
+    return _Columns(terms[0], synonyms, ids[0] if ids else None, len(names))
+
+
+def _term(row: list[str], columns: _Columns, path: Path, line: int) -> Term:
+    cells = [" ".join(cell.split()) for cell in row]
+    cells += [""] * (columns.width - len(cells))
+    if not cells[columns.term]:
+        raise DataError("the row has no term; fill it in or remove the row", path, line)
+    synonyms = (name for at in columns.synonyms for name in _split(cells[at]))
+    return Term(
+        text=cells[columns.term],
+        id=(cells[columns.id] or None) if columns.id is not None else None,
+        synonyms=tuple(dict.fromkeys(synonyms)),
+    )
+
+
+def _split(cell: str) -> list[str]:
+    separator = "|" if "|" in cell else ";"
+    return [name for part in cell.split(separator) if (name := part.strip())]

@@ -1,0 +1,114 @@
+"""Keyphrases as features for scikit-learn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keywright.errors import ConfigError, MissingExtraError
+from keywright.generation.engine import Keywright
+from keywright.generation.keyphrases import Keyphrase, literal_stems
+from keywright.predictor import DEFAULT
+
+try:
+    from scipy.sparse import csr_matrix
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in ("sklearn", "scipy"):
+        raise
+    raise MissingExtraError("KeyphraseTransformer", "scikit-learn", "sklearn") from None
+
+
+class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Texts to a sparse matrix: a row a text, a column a keyphrase, the probability in between.
+
+    `model` is a name or folder that `Keywright` takes, or a `Keywright`. `fit` learns the columns:
+    keyphrases of at least `min_df` texts (a share if it is a float), and of those the
+    `max_features` of most texts. Phrases that differ in inflection share a column, named after the
+    commonest spelling. A model without probabilities gives 1 for each of its phrases.
+
+        make_pipeline(KeyphraseTransformer("textrank"), LogisticRegression()).fit(texts, labels)
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Keywright = DEFAULT,
+        *,
+        min_df: int | float = 1,
+        max_features: int | None = None,
+    ) -> None:
+        self.model = model
+        self.min_df = min_df
+        self.max_features = max_features
+
+    def fit(self, X: Iterable[str], y: Any = None) -> KeyphraseTransformer:
+        self._learn(self._generate(X))
+        return self
+
+    def fit_transform(self, X: Iterable[str], y: Any = None) -> csr_matrix:
+        """As `fit` and `transform`, with one run of the model."""
+        found = self._generate(X)
+        self._learn(found)
+        return self._matrix(found)
+
+    def transform(self, X: Iterable[str]) -> csr_matrix:
+        check_is_fitted(self, "vocabulary_")
+        return self._matrix(self._generate(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        check_is_fitted(self, "vocabulary_")
+        return np.array(self.feature_names_, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _generate(self, texts: Iterable[str]) -> list[list[Keyphrase]]:
+        if isinstance(texts, str):
+            raise ConfigError("one text was given where a list of texts is needed")
+        engine = self.model if isinstance(self.model, Keywright) else Keywright(self.model)
+        return list(engine.generate(iter(texts)))
+
+    def _learn(self, found: list[list[Keyphrase]]) -> None:
+        counts: Counter[tuple[str, ...]] = Counter()
+        spellings: dict[tuple[str, ...], Counter[str]] = {}
+        for phrases in found:
+            counts.update({literal_stems(one.text) for one in phrases})
+            for one in phrases:
+                spellings.setdefault(literal_stems(one.text), Counter())[one.text] += 1
+        least = self._least(len(found))
+        kept = [key for key, count in counts.items() if count >= least]
+        kept.sort(key=lambda key: (-counts[key], key))
+        columns = sorted(kept[: self.max_features])
+        self.vocabulary_ = {key: column for column, key in enumerate(columns)}
+        self.feature_names_ = [_commonest(spellings[key]) for key in columns]
+
+    def _least(self, texts: int) -> float:
+        if self.min_df < 0 or (isinstance(self.min_df, float) and self.min_df > 1):
+            raise ConfigError(f"min_df is {self.min_df}; give a count, or a share from 0 to 1")
+        if self.max_features is not None and self.max_features < 1:
+            raise ConfigError(f"max_features is {self.max_features}; it must be at least 1")
+        return self.min_df * texts if isinstance(self.min_df, float) else self.min_df
+
+    def _matrix(self, found: list[list[Keyphrase]]) -> csr_matrix:
+        values: dict[tuple[int, int], float] = {}
+        for row, phrases in enumerate(found):
+            for one in phrases:
+                column = self.vocabulary_.get(literal_stems(one.text))
+                if column is not None:
+                    sure = 1.0 if one.probability is None else one.probability
+                    values[row, column] = max(sure, values.get((row, column), 0.0))
+        places = np.array(list(values), dtype=np.int64).reshape(-1, 2)
+        shape = (len(found), len(self.vocabulary_))
+        return csr_matrix((list(values.values()), (places[:, 0], places[:, 1])), shape, float)
+
+
+def _commonest(spellings: Counter[str]) -> str:
+    return min(spellings, key=lambda text: (-spellings[text], text))

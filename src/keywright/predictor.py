@@ -18,6 +18,9 @@ from typing import Any, Protocol
 from keywright import config, parts, runtime
 from keywright.calibration.recalibrate import Recalibrator
 from keywright.errors import ConfigError, DataError, MissingExtraError, nearest
+from keywright.ranking.model import GENERATOR, Ranker, is_ranker
+from keywright.ranking.model import Options as RankerOptions
+from keywright.ranking.model import read_manifest as read_ranker
 from keywright.runtime.batched import Batched, default_batch
 from keywright.runtime.folder import CONFIDENCE, is_exported
 from keywright.types import Document, Prediction
@@ -54,6 +57,7 @@ class Loaded:
     settings: Mapping[str, Any]
     confidence: Recalibrator | None = None
     english: str | None = None
+    calibrated: bool = False  # whether the predictor's own confidences are probabilities
 
     @property
     def window(self) -> int | None:
@@ -103,8 +107,10 @@ def load(
     """
     if str(model) == DEFAULT:
         _check_default()
-        loaded = _load_exported(DEFAULT_FOLDER, decode, settings, batch, max_source, threads)
+        loaded = _load_ranker(DEFAULT_FOLDER, decode, settings, batch, max_source, threads)
         return replace(loaded, english="the model was trained on English")
+    if is_ranker(Path(model)):
+        return _load_ranker(Path(model), decode, settings, batch, max_source, threads)
     if is_exported(Path(model)):
         return _load_exported(Path(model), decode, settings, batch, max_source, threads)
     if Path(model).exists():
@@ -126,7 +132,7 @@ def after(predictor: Predictor, documents: Iterable[Document], done: int) -> Ite
 
 
 def _check_default() -> None:
-    if not is_exported(DEFAULT_FOLDER):
+    if not is_ranker(DEFAULT_FOLDER):
         raise ConfigError(
             "this installation of keywright comes without the default model; install a release "
             "that has it, or name another: the folder of a model, or "
@@ -141,6 +147,27 @@ def _load_extractor(name: str, settings: Sequence[str]) -> Loaded:
     module, chosen = config.part(config.Part(name, table), EXTRACTORS, name)
     used = {"extractor": name, **config.to_table(chosen)}
     return Loaded(module.build(chosen), used, english=f"{name} is made for English")
+
+
+def _load_ranker(
+    folder: Path,
+    decode: str | None,
+    settings: Sequence[str],
+    batch: int | None,
+    max_source: int | None,
+    threads: int | None,
+) -> Loaded:
+    if (decode, max_source) != (None, None):
+        raise ConfigError(f"{folder} is a ranker: it has no strategy or length to set")
+    table = dict(read_ranker(folder).options)
+    for setting in settings:
+        config.override(table, setting)
+    options = config.fill(RankerOptions, table, "ranker")
+    writer = folder / GENERATOR
+    generate = runtime.load(writer, threads=threads).decode if is_exported(writer) else None
+    ranker = Ranker(folder, options, generate)
+    batch = batch or default_batch(1)
+    return Loaded(Batched(ranker, batch), {**ranker.description, "batch": batch}, calibrated=True)
 
 
 def _load_exported(

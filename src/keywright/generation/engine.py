@@ -112,7 +112,7 @@ class Keywright:
     @property
     def calibrated(self) -> bool:
         """Whether a phrase's probability is how often such phrases are right."""
-        return self._loaded.confidence is not None
+        return self._loaded.calibrated or self._loaded.confidence is not None
 
     @property
     def needs_all(self) -> bool:

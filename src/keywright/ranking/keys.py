@@ -1,0 +1,88 @@
+"""Phrases as numbers: tables of hundreds of thousands of phrases that load in no time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Keys = NDArray[np.uint64]
+Counts = NDArray[np.uint32]
+
+
+def key(stems: Sequence[str]) -> int:
+    """64 bits of a hash: among a million phrases, two share one by a chance of 1 to 37 million."""
+    return int.from_bytes(blake2b(" ".join(stems).encode(), digest_size=8).digest(), "little")
+
+
+def keys(phrases: Iterable[Sequence[str]]) -> Keys:
+    return np.fromiter((key(phrase) for phrase in phrases), dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A row of numbers for every key."""
+
+    keys: Keys  # [N] rising
+    rows: NDArray[Any]  # [N, C]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def places(self, wanted: Keys) -> NDArray[np.int64]:
+        """Where the keys are, -1 for those that are not."""
+        if not len(self.keys):
+            return np.full(len(wanted), -1)
+        at = np.searchsorted(self.keys, wanted).clip(max=len(self.keys) - 1)
+        return np.where(self.keys[at] == wanted, at, -1)
+
+    def look_up(self, wanted: Keys) -> NDArray[np.float32]:
+        """[len(wanted), C], zeros for unknown keys."""
+        places = self.places(wanted)
+        found = np.zeros((len(wanted), self.rows.shape[1]), dtype=np.float32)
+        found[places >= 0] = self.rows[places[places >= 0]]
+        return found
+
+    def where(self, chosen: NDArray[np.bool_]) -> Self:
+        return type(self)(self.keys[chosen], self.rows[chosen])
+
+
+class Tally:
+    """Counts occurrences of keys, a column at a time, in memory that grows with distinct keys."""
+
+    ROOM = 4_000_000  # keys that wait to be counted
+
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+        self._waiting: list[list[Keys]] = [[] for _ in range(columns)]
+        self._size = 0
+        self._counted = Table(np.empty(0, np.uint64), np.empty((0, columns), np.uint32))
+
+    def add(self, column: int, seen: Keys) -> None:
+        self._waiting[column].append(seen)
+        self._size += len(seen)
+        if self._size >= self.ROOM:
+            self._count()
+
+    def table(self) -> Table:
+        self._count()
+        return self._counted
+
+    def _count(self) -> None:
+        parts = [(self._counted.keys, self._counted.rows)]
+        for column, waiting in enumerate(self._waiting):
+            if waiting:
+                seen, counts = np.unique(np.concatenate(waiting), return_counts=True)
+                rows = np.zeros((len(seen), self._columns), np.uint32)
+                rows[:, column] = counts
+                parts.append((seen, rows))
+                waiting.clear()
+        every = np.concatenate([seen for seen, _ in parts])
+        distinct, place = np.unique(every, return_inverse=True)
+        total = np.zeros((len(distinct), self._columns), np.uint32)
+        np.add.at(total, place, np.concatenate([rows for _, rows in parts]))
+        self._counted, self._size = Table(distinct, total), 0

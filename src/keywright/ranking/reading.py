@@ -1,0 +1,90 @@
+"""A document as a ranker reads it: its words, and the runs of them that could be keyphrases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from keywright.extractors._candidates import BORDER, STOPWORDS, Stems
+from keywright.ranking.keys import Keys, keys
+from keywright.text.presence import padded
+from keywright.text.stem import stems
+from keywright.text.tokenise import DIGIT, document_words
+from keywright.types import Document
+
+LONGEST = 5  # words of a candidate
+MARKS = frozenset("<>,().'%_") | {"<unk>", "<pad>"}
+
+
+@dataclass
+class Candidate:
+    """A run of words, wherever it stands."""
+
+    words: Sequence[str]
+    count: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    words: list[str]
+    stems: list[str]
+    title: int  # how many leading words are the title
+    candidates: dict[Stems, Candidate]
+
+    @classmethod
+    def of(cls, document: Document, most_words: int) -> Reading:
+        title, body = document_words(document)
+        words = [*title, BORDER, *body][:most_words]
+        stemmed = stems(words)
+        return cls(words, stemmed, min(len(title), len(words)), _candidates(words, stemmed))
+
+    @cached_property
+    def tally(self) -> Counter[str]:
+        """How often each stem occurs."""
+        return Counter(self.stems)
+
+    @cached_property
+    def titled(self) -> frozenset[str]:
+        return frozenset(self.stems[: self.title])
+
+    @cached_property
+    def _padded(self) -> str:
+        return padded(self.stems)
+
+    def has(self, phrase: Stems) -> bool:
+        """Whether a phrase is present."""
+        return padded(phrase) in self._padded
+
+    @cached_property
+    def terms(self) -> Keys:
+        """The distinct stems and pairs of neighbours: what topics are told by."""
+        pairs = zip(self.stems, self.stems[1:], strict=False)
+        return np.unique(keys([*((stem,) for stem in self.tally), *pairs]))
+
+
+def _candidates(words: Sequence[str], stemmed: Sequence[str]) -> dict[Stems, Candidate]:
+    found: dict[Stems, Candidate] = {}
+    inner = [word not in MARKS for word in words]
+    outer = [ok and word not in STOPWORDS for ok, word in zip(inner, words, strict=True)]
+    for start, word in enumerate(words):
+        if not outer[start] or len(word) < 2 or word == DIGIT:
+            continue
+        for end in range(start + 1, min(start + LONGEST, len(words)) + 1):
+            if not inner[end - 1]:
+                break
+            if not outer[end - 1]:
+                continue
+            phrase = tuple(stemmed[start:end])
+            seen = found.get(phrase)
+            if seen is None:
+                found[phrase] = Candidate(words[start:end], 1, start, start)
+            else:
+                seen.count += 1
+                seen.last = start
+    return found

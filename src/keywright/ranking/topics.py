@@ -1,0 +1,66 @@
+"""Known keyphrases by the words of a document: a linear model through few dimensions.
+
+A document is the sum of its terms' vectors, rare terms counting more (idf, unit length); a known
+keyphrase (label) has a vector and a bias; a softmax over labels makes probabilities. It is the
+classifier of fastText (Joulin et al. 2017) over single words and pairs. It finds absent keyphrases
+that documents like this one have, and tells present ones how well they fit the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.extractors._candidates import Stems
+from keywright.ranking.keys import Keys, Table, keys
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A document's place among topics."""
+
+    vector: Vector  # [E]
+    log_probs: Vector  # [labels]
+
+
+class Topics:
+    def __init__(
+        self,
+        terms: Keys,  # [T] rising
+        idf: Vector,  # [T]
+        vectors: NDArray[np.float16],  # [T, E]
+        labels: list[str],  # as they are usually written
+        label_stems: list[Stems],
+        label_vectors: Vector,  # [L, E]
+        label_bias: Vector,  # [L]
+    ):
+        self.terms = Table(terms, np.empty((len(terms), 0)))
+        self.idf, self.vectors = idf, vectors
+        self.labels, self.label_stems = labels, label_stems
+        self.label_vectors, self.label_bias = label_vectors, label_bias
+        label_keys = keys(label_stems)
+        order = np.argsort(label_keys)
+        self._by_key = Table(label_keys[order], order[:, None])
+
+    def of(self, terms: Keys) -> Topic:
+        vector = self.vector(terms)
+        scores = self.label_vectors @ vector + self.label_bias
+        highest = scores.max(initial=-np.inf)
+        return Topic(vector, scores - highest - np.log(np.exp(scores - highest).sum()))
+
+    def vector(self, terms: Keys) -> Vector:
+        places = self.terms.places(terms)
+        places = places[places >= 0]
+        weights = self.idf[places]
+        norm = np.sqrt((weights * weights).sum()) or 1.0
+        found: Vector = (weights / norm) @ self.vectors[places].astype(np.float32)
+        return found
+
+    def label_places(self, phrases: Keys) -> NDArray[np.int64]:
+        """Which label each phrase is, -1 for none."""
+        places = self._by_key.places(phrases)
+        return np.where(places >= 0, self._by_key.rows[places, 0], -1)

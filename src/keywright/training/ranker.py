@@ -1,0 +1,275 @@
+"""Fitting a ranker: see `ranking` for what it is.
+
+Counts and topics are learnt from most of the training documents, trees from the others, for which
+counts and topics are as ignorant of the gold as they will be of new documents. Validation documents
+set the two numbers that stretch the trees' probabilities, and the limits of what is said.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+import keywright
+from keywright import runtime
+from keywright.config import Count, to_table
+from keywright.data.documents import read_documents
+from keywright.errors import DataError
+from keywright.evaluate import evaluate
+from keywright.files import atomic_write
+from keywright.ranking import phrasebook
+from keywright.ranking.features import Candidates, Judged, Knowledge, Written
+from keywright.ranking.model import (
+    ABSENT,
+    COUNTS,
+    FILES,
+    FORMAT,
+    GENERATOR,
+    LABELS,
+    MANIFEST,
+    PRESENT,
+    TOPICS,
+    Label,
+    Manifest,
+    generated,
+    read_knowledge,
+    stretched,
+)
+from keywright.ranking.phrasebook import gold_stems
+from keywright.ranking.reading import Reading
+from keywright.ranking.trees import Trees
+from keywright.runtime.batched import Decode
+from keywright.runtime.folder import sha256
+from keywright.training import topics as topic_training
+from keywright.training.forest import Forest, write_trees
+from keywright.types import Document, Prediction, ScoredPhrase
+
+BATCH = 32
+LIMITS = tuple(round(0.01 * step, 2) for step in range(1, 61))
+
+
+@dataclass(frozen=True)
+class Config:
+    train: tuple[str, ...]  # one book of the phrasebook each
+    valid: tuple[str, ...]
+    train_documents: Count | None = None  # of each file; all by default
+    valid_documents: Count = 2000  # of each file
+    held_out: Count = 12_000  # of each training file, for the trees
+    most_words: Count = 400
+    topics: topic_training.Config = field(default_factory=topic_training.Config)
+    trees: Forest = field(default_factory=Forest)
+
+
+Say = Callable[[str], None]
+Probabilities = NDArray[np.float64]
+
+
+def fit(config: Config, folder: Path, generator: Path | None, say: Say) -> None:
+    """Fit a ranker into a folder; counts and topics that are there already are kept.
+
+    `generator` is the folder of an exported model, which becomes part of the ranker.
+    """
+    generate = None if generator is None else runtime.load(generator).decode
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)  # it comes last, when all it describes is there
+    _keep_generator(generator, folder / GENERATOR)
+    learnt, held = _split(config)
+    if not all((folder / name).is_file() for name in (COUNTS, TOPICS, LABELS)):
+        _learn(config, learnt, folder, say)
+    sizes = [len(documents) for documents in learnt]
+    manifest = Manifest(
+        format=FORMAT,
+        keywright=keywright.__version__,
+        versions={name: importlib.metadata.version(name) for name in ("numpy", "scikit-learn")},
+        most_words=config.most_words,
+        options={},
+        sizes=sizes,
+        config=to_table(config),
+        files={},
+    )
+    del learnt
+    knowledge = read_knowledge(folder, manifest)
+    samples = _samples(knowledge, [d for part in held for d in part], generate, config.most_words)
+    say(f"{len(samples):,} documents for the trees")
+    for part, name in (("present", PRESENT), ("absent", ABSENT)):
+        rows, right = _rows(samples, part)
+        say(f"{part}: {len(rows):,} candidates, {right.mean():.2%} right")
+        write_trees(folder / name, rows, right, config.trees)
+    del samples
+    _finish(config, folder, manifest, knowledge, generate, say)
+
+
+def size(folder: Path) -> int:
+    """Bytes of a ranker's files."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _keep_generator(generator: Path | None, place: Path) -> None:
+    if generator is not None and place.exists() and generator.samefile(place):
+        return
+    shutil.rmtree(place, ignore_errors=True)
+    if generator is not None:
+        shutil.copytree(generator, place)
+
+
+def _split(config: Config) -> tuple[list[list[Document]], list[list[Document]]]:
+    learnt, held = [], []
+    for path in config.train:
+        documents = [
+            d for d in islice(read_documents(path), config.train_documents) if d.keyphrases
+        ]
+        if len(documents) < 2:
+            raise DataError("has too few documents with keyphrases to learn from", path)
+        size = min(config.held_out, len(documents) // 2)
+        held.append(documents[:size])
+        learnt.append(documents[size:])
+    return learnt, held
+
+
+def _learn(config: Config, learnt: list[list[Document]], folder: Path, say: Say) -> None:
+    writer = phrasebook.Writer(len(learnt))
+    terms = []
+    for book, documents in enumerate(learnt):
+        for document in documents:
+            reading = Reading.of(document, config.most_words)
+            writer.add(book, reading, gold_stems(document))
+            terms.append(reading.terms)
+        say(f"{config.train[book]}: {len(documents):,} documents counted")
+    book_ = writer.book()
+    _save(
+        folder / COUNTS,
+        phrases=book_.phrases.keys,
+        phrase_counts=book_.phrases.rows,
+        words=book_.words.keys,
+        word_counts=book_.words.rows,
+    )
+    say(f"{len(book_.phrases):,} phrases and {len(book_.words):,} words")
+    every = [document for documents in learnt for document in documents]
+    topics = topic_training.learn(every, terms, config.topics, say)
+    labels = [Label(*pair) for pair in zip(topics.labels, topics.label_stems, strict=True)]
+    with atomic_write(folder / LABELS, "wb") as file:
+        cast(IO[bytes], file).write(msgspec.json.encode(labels))
+    _save(
+        folder / TOPICS,
+        terms=topics.terms.keys,
+        idf=topics.idf.astype(np.float16),
+        vectors=topics.vectors,
+        label_vectors=topics.label_vectors.astype(np.float16),
+        label_bias=topics.label_bias,
+    )
+
+
+def _save(path: Path, **arrays: Any) -> None:
+    with atomic_write(path, "wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The candidates of one document, and which of them are right."""
+
+    document: Document
+    present: Candidates
+    absent: Candidates
+    gold: frozenset[tuple[str, ...]]
+
+
+def _samples(
+    knowledge: Knowledge, documents: Sequence[Document], generate: Decode | None, most_words: int
+) -> list[Sample]:
+    found = []
+    for document, written in _with_written(documents, generate):
+        judged = Judged(Reading.of(document, most_words), knowledge, written)
+        gold = frozenset(gold_stems(document))
+        found.append(Sample(document, judged.present(), judged.absent(), gold))
+    return found
+
+
+def _with_written(
+    documents: Sequence[Document], generate: Decode | None
+) -> Iterator[tuple[Document, Written]]:
+    # Batches of like length pad little.
+    order = sorted(documents, key=lambda document: len(document.text))
+    for start in range(0, len(order), BATCH):
+        batch = order[start : start + BATCH]
+        yield from zip(batch, generated(generate, batch), strict=True)
+
+
+def _rows(samples: Sequence[Sample], part: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    candidates: list[Candidates] = [getattr(sample, part) for sample in samples]
+    rows = np.concatenate([one.features for one in candidates])
+    right = np.array(
+        [
+            phrase in sample.gold
+            for sample, one in zip(samples, candidates, strict=True)
+            for phrase in one.phrases
+        ]
+    )
+    return rows, right
+
+
+def _finish(
+    config: Config, folder: Path, manifest: Manifest, knowledge: Knowledge,
+    generate: Decode | None, say: Say,
+) -> None:  # fmt: skip
+    """Stretch probabilities and choose limits on validation documents; write the manifest."""
+    documents = [
+        document
+        for path in config.valid
+        for document in islice(read_documents(path), config.valid_documents)
+    ]
+    samples = _samples(knowledge, documents, generate, config.most_words)
+    stretch, options = {}, {}
+    for part, name in (("present", PRESENT), ("absent", ABSENT)):
+        rows, right = _rows(samples, part)
+        trees = Trees(folder / name)
+        stretch[part] = _stretch(trees(rows), right)
+        options[f"least_{part}"] = _limit(samples, part, trees, stretch[part], say)
+    files = {name: sha256(folder / name) for name in FILES}
+    complete = msgspec.structs.replace(manifest, options=options, stretch=stretch, files=files)
+    with atomic_write(folder / MANIFEST, "wb") as file:
+        cast(IO[bytes], file).write(msgspec.json.format(msgspec.json.encode(complete)))
+
+
+def _stretch(probabilities: Probabilities, right: NDArray[np.bool_]) -> tuple[float, float]:
+    """Platt's (1999) slope and offset of log-odds."""
+    from sklearn.linear_model import LogisticRegression
+
+    odds = np.log(probabilities) - np.log1p(-probabilities)
+    fitted = LogisticRegression(C=1e6).fit(odds.reshape(-1, 1), right)
+    return float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
+
+
+def _limit(
+    samples: Sequence[Sample], part: str, trees: Trees, stretch: tuple[float, float], say: Say
+) -> float:
+    """The least probability whose phrases score best: F1@5 and F1@M together."""
+    ranked = []
+    for sample in samples:
+        one: Candidates = getattr(sample, part)
+        probabilities = stretched(trees(one.features), stretch).tolist()
+        pairs = sorted(zip(probabilities, one.texts, strict=True), reverse=True)
+        ranked.append((sample.document, pairs[:60]))
+    best, chosen, told = -1.0, LIMITS[0], ""
+    names = [f"{part}.F1@5", f"{part}.F1@M"]
+    for limit in LIMITS:
+        predictions = [
+            Prediction(phrases=tuple(ScoredPhrase(text=t) for p, t in pairs if p >= limit))
+            for _, pairs in ranked
+        ]
+        documents = [document for document, _ in ranked]
+        scores = evaluate(documents, predictions, metrics=names, match="line").scores
+        if sum(scores.values()) > best:
+            best, chosen = sum(scores.values()), limit
+            told = ", ".join(f"{name} {100 * score:.2f}" for name, score in scores.items())
+    say(f"{part}: {told} on validation documents at {chosen} and more")
+    return chosen

@@ -1,0 +1,174 @@
+"""A ranker fitted on a made-up corpus: it learns, is loaded as it was saved, refuses damage."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keywright import predictor
+from keywright.errors import ConfigError, DataError
+from keywright.predictor import Loaded
+from keywright.types import Document, Prediction
+
+pytest.importorskip("torch")
+pytest.importorskip("sklearn")
+
+from keywright.training import ranker, topics
+from keywright.training.forest import Forest
+
+FIELDS = {
+    "energy": (["heat pump", "solar panel", "wind turbine"], ["renewable energy"]),
+    "learning": (["neural network", "random forest", "decision tree"], ["machine learning"]),
+    "health": (["blood pressure", "heart rate", "body weight"], ["public health"]),
+}
+FILLER = [
+    "results",
+    "methods",
+    "values",
+    "several",
+    "measured",
+    "compared",
+    "improved",
+    "common",
+    "study",
+    "data",
+]
+
+
+def document(rng: np.random.Generator, number: int) -> Document:
+    """A text about one thing of one field, which has two keyphrases: one present, one absent."""
+    field = sorted(FIELDS)[int(rng.integers(len(FIELDS)))]
+    present, absent = FIELDS[field]
+    topic = present[int(rng.integers(len(present)))]
+    words = [str(word) for word in rng.choice(FILLER, 30)]
+    for _ in range(3):
+        words.insert(int(rng.integers(len(words))), topic)
+    return Document(
+        id=str(number),
+        title=f"a study of the {topic}",
+        body=" ".join(words) + ".",
+        keyphrases=(topic, absent[0]),
+    )
+
+
+def corpus(seed: int, size: int) -> list[Document]:
+    rng = np.random.default_rng(seed)
+    return [document(rng, number) for number in range(size)]
+
+
+def write(path: Path, documents: list[Document]) -> str:
+    lines = (
+        json.dumps({"id": d.id, "title": d.title, "abstract": d.body, "keywords": d.keyphrases})
+        for d in documents
+    )
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("ranker")
+    config = ranker.Config(
+        train=(write(base / "train.jsonl", corpus(1, 400)),),
+        valid=(write(base / "valid.jsonl", corpus(2, 60)),),
+        held_out=150,
+        topics=topics.Config(width=8, labels=20, terms=500, commonest=0.9, epochs=12, batch=32),
+        trees=Forest(rounds=30, smallest=5),
+    )
+    ranker.fit(config, base / "model", None, lambda text: None)
+    return base / "model"
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Loaded:
+    return predictor.load(folder)
+
+
+def predicted(model: Loaded, documents: list[Document]) -> list[Prediction]:
+    return list(model.predict(documents))
+
+
+def test_it_finds_present_and_absent_keyphrases_of_new_documents(model: Loaded) -> None:
+    documents = corpus(3, 50)
+    for document, prediction in zip(documents, predicted(model, documents), strict=True):
+        assert set(document.keyphrases or ()) <= set(prediction.texts)
+
+
+def test_it_is_sure_of_them_and_most_probable_comes_first(model: Loaded) -> None:
+    for prediction in predicted(model, corpus(4, 20)):
+        sure = [phrase.confidence or 0.0 for phrase in prediction.phrases]
+        assert sure == sorted(sure, reverse=True)
+        assert all(0 <= one <= 1 for one in sure)
+        assert sure[0] > 0.5
+
+
+def test_alone_or_in_company_a_document_gets_the_same(model: Loaded) -> None:
+    documents = corpus(5, 40)
+    together = predicted(model, documents)
+    assert [predicted(model, [document])[0] for document in documents] == together
+
+
+def test_pickled_it_says_the_same(model: Loaded) -> None:
+    documents = corpus(6, 5)
+    again = pickle.loads(pickle.dumps(model))
+    assert predicted(again, documents) == predicted(model, documents)
+
+
+def test_limits_can_be_set(folder: Path) -> None:
+    settings = ["least_present=0", "least_absent=0", "max_phrases=7"]
+    everything = predictor.load(folder, settings=settings)
+    assert all(len(p.phrases) == 7 for p in predicted(everything, corpus(7, 5)))
+    with pytest.raises(ConfigError, match="least_present"):
+        predictor.load(folder, settings=["least_present=2"])
+
+
+@pytest.mark.parametrize("text", ["", "word", "!!! ???", "<digit> <digit>", "the of and", "数据"])
+def test_poor_texts_are_no_trouble(model: Loaded, text: str) -> None:
+    (prediction,) = predicted(model, [Document(title="", body=text)])
+    assert all(phrase.text for phrase in prediction.phrases)
+
+
+def test_a_strategy_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="ranker"):
+        predictor.load(folder, decode="beam")
+
+
+@pytest.mark.parametrize("name", ["counts.npz", "topics.npz", "labels.json", "present.onnx"])
+def test_a_damaged_or_missing_file_is_named(folder: Path, tmp_path: Path, name: str) -> None:
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / name).write_bytes(b"something else")
+    with pytest.raises(DataError, match=name):
+        predictor.load(tmp_path)
+    (tmp_path / name).unlink()
+    with pytest.raises(DataError, match=name):
+        predictor.load(tmp_path)
+
+
+def test_counts_and_topics_are_used_again(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    for name in ("counts.npz", "topics.npz", "labels.json"):
+        (tmp_path / "model" / name).write_bytes((folder / name).read_bytes())
+    config = ranker.Config(
+        train=(write(tmp_path / "train.jsonl", corpus(1, 400)),),
+        valid=(write(tmp_path / "valid.jsonl", corpus(2, 60)),),
+        held_out=150,
+        trees=Forest(rounds=30, smallest=5),
+    )
+    ranker.fit(config, tmp_path / "model", None, lambda text: None)
+    documents = corpus(8, 10)
+    assert predicted(predictor.load(tmp_path / "model"), documents) == predicted(
+        predictor.load(folder), documents
+    )
+
+
+def test_a_corpus_without_keyphrases_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    path.write_text('{"title": "a", "abstract": "b"}\n', encoding="utf-8")
+    config = ranker.Config(train=(str(path),), valid=(str(path),))
+    with pytest.raises(DataError, match="too few documents"):
+        ranker.fit(config, tmp_path / "model", None, lambda text: None)

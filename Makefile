@@ -7,6 +7,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 .PHONY: demo test slow check check-static format clean
 
 demo: .venv/base
+	$(BIN)/keywright generate examples/heat-pumps.md
 	$(BIN)/keywright evaluate --documents examples/documents.jsonl --predictions examples/predictions.jsonl
 
 test: .venv/full

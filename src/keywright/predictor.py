@@ -99,7 +99,7 @@ def load(
     max_source: int | None = None,
     threads: int | None = None,
 ) -> Loaded:
-    """The predictor that `model` names: "default", a folder of a run or export, or an extractor.
+    """The predictor that `model` names: "default", a folder of a model, or an extractor.
 
     `decode` is the strategy of a trained model, its own by default; `settings` are KEY=VALUE of
     that strategy or of the extractor; `batch` is how many documents are decoded together,
@@ -107,7 +107,14 @@ def load(
     """
     if str(model) == DEFAULT:
         _check_default()
-        loaded = _load_ranker(DEFAULT_FOLDER, decode, settings, batch, max_source, threads)
+        loaded = load(
+            DEFAULT_FOLDER,
+            decode=decode,
+            settings=settings,
+            batch=batch,
+            max_source=max_source,
+            threads=threads,
+        )
         return replace(loaded, english="the model was trained on English")
     if is_ranker(Path(model)):
         return _load_ranker(Path(model), decode, settings, batch, max_source, threads)
@@ -132,7 +139,7 @@ def after(predictor: Predictor, documents: Iterable[Document], done: int) -> Ite
 
 
 def _check_default() -> None:
-    if not is_ranker(DEFAULT_FOLDER):
+    if not (is_ranker(DEFAULT_FOLDER) or is_exported(DEFAULT_FOLDER)):
         raise ConfigError(
             "this installation of keywright comes without the default model; install a release "
             "that has it, or name another: the folder of a model, or "

@@ -76,7 +76,7 @@ def _file(folder: Path, name: str) -> Path:
 def models(names: Sequence[str]) -> list[System]:
     """What `predictor.load` takes: folders by their last name, where that tells them apart."""
     return [
-        System(_short(name, names), lambda name=name: predictor.load(name), _model_key(name))
+        System(_short(name, names), lambda name=name: predictor.load(name), model_key(name))
         for name in names
     ]
 
@@ -86,7 +86,7 @@ def _short(name: str, names: Sequence[str]) -> str:
     return end if sum(Path(other).name == end for other in names) == 1 else name
 
 
-def _model_key(name: str) -> dict[str, Any]:
+def model_key(name: str) -> dict[str, Any]:
     folder = predictor.DEFAULT_FOLDER if name == predictor.DEFAULT else Path(name)
     files = sorted(file for file in folder.glob("*") if file.is_file())
     if not files:

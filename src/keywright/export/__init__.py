@@ -56,7 +56,6 @@ class Family(Protocol):
 FAMILIES: dict[str, Family] = {
     "cat_seq": recurrent,
     "cat_seq_d": recurrent,
-    "cat_seq_tags": recurrent,
     "pretrained_one2seq": pointer_transformer,
     "pretrained_one2set": pointer_transformer,
     "transformer_one2seq": pointer_transformer,

@@ -28,14 +28,18 @@ from bench.systems import (
     reported,
 )
 from keywright import predictor
-from keywright.cli._table import Row, titled
+from keywright.cli._table import titled
 from keywright.evaluate import evaluate
 from keywright.types import Prediction
 
 SCORES = tuple(
     f"{part}.{metric}" for part in ("present", "absent") for metric in ("F1@5", "F1@M", "F1@O")
 )
-COUNTS = ("all.Dup", "all.Predicted", "all.Unique")
+COUNTS = ("all.Dup", "all.Unique")
+
+
+Cells = tuple[str, ...]
+"""A row of a table; the first one names the columns."""
 
 
 class Decoding(NamedTuple):
@@ -62,7 +66,11 @@ def main() -> None:
         tables = [diversity_table(options.runs, corpora, options.cache)]
     else:
         tables = [training_table(options.runs), *score_tables(options.runs, corpora, options.cache)]
-    print(titled(tables, "markdown" if options.markdown else "table"))
+    named = [
+        (title, [dict(zip(head, row, strict=True)) for row in rows])
+        for title, (head, *rows) in tables
+    ]
+    print(titled(named, "markdown" if options.markdown else "table"))
 
 
 def system(run: Path, decoding: Decoding) -> System:
@@ -83,11 +91,11 @@ def scored(
 
 def score_tables(
     runs: Sequence[Path], corpora: Sequence[Corpus], cache: Path
-) -> list[tuple[str, list[Row]]]:
+) -> list[tuple[str, list[Cells]]]:
     made = {run.name: predictions(system(run, OWN), corpora, cache) for run in runs}
     tables = []
     for corpus in corpora:
-        rows: list[Row] = [("run", *SCORES, "duplicates", "phrases", "unique")]
+        rows: list[Cells] = [("run", *SCORES, "duplicates", "phrases")]
         for name, found in made.items():
             scores = scored(corpus, found[corpus.name], (*SCORES, *COUNTS))
             rows.append(
@@ -103,12 +111,12 @@ def score_tables(
 
 def decoding_tables(
     runs: Sequence[Path], corpora: Sequence[Corpus], cache: Path
-) -> list[tuple[str, list[Row]]]:
+) -> list[tuple[str, list[Cells]]]:
     tables = []
     for run in runs:
         found = {d.name: predictions(system(run, d), corpora, cache) for d in SEARCHES}
         for part in ("present", "absent"):
-            rows: list[Row] = [("set", *(decoding.name for decoding in SEARCHES))]
+            rows: list[Cells] = [("set", *(decoding.name for decoding in SEARCHES))]
             names = (f"{part}.F1@M", f"{part}.R@M")
             for corpus in corpora:
                 cells = []
@@ -122,8 +130,8 @@ def decoding_tables(
 
 def diversity_table(
     runs: Sequence[Path], corpora: Sequence[Corpus], cache: Path
-) -> tuple[str, list[Row]]:
-    rows: list[Row] = [("run", "set", "decoding", "phrases", "unique", "present F1@O", "R@50")]
+) -> tuple[str, list[Cells]]:
+    rows: list[Cells] = [("run", "set", "decoding", "phrases", "unique", "present F1@O", "R@50")]
     for run in runs:
         for decoding in (OWN, DIVERSE):
             found = predictions(system(run, decoding), corpora, cache)
@@ -144,8 +152,8 @@ def diversity_table(
     return "Unique phrases of a document", rows
 
 
-def training_table(runs: Sequence[Path]) -> tuple[str, list[Row]]:
-    rows: list[Row] = [("run", "documents read", "minutes", "documents/s", "validation loss")]
+def training_table(runs: Sequence[Path]) -> tuple[str, list[Cells]]:
+    rows: list[Cells] = [("run", "documents read", "minutes", "documents/s", "validation loss")]
     for run in runs:
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
         last = lines[-1]

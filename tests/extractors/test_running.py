@@ -22,7 +22,7 @@ def test_no_phrase_crosses_from_the_title_to_the_body(title, body, text):
 
 def test_placeholders_of_prepared_texts_are_no_words():
     document = Document(title="<digit> d graphs .", body="an <unk> edge", tokenised=True)
-    assert running_text(document) == "0 d graphs . an , edge"
+    assert running_text(document) == "0 d graphs. an, edge"
     written = Document(title="", body="the tag <unk> in HTML")
     assert running_text(written) == "the tag <unk> in HTML"
 

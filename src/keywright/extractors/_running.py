@@ -9,6 +9,8 @@ from keywright.text.tokenise import DIGIT, normalise
 from keywright.types import Document, Prediction, ScoredPhrase
 
 _ENDED = re.compile(r"[.?!]\s*$")
+# Libraries look for sentences in text as people write it: marks stand at their words.
+_BEFORE, _AFTER = re.compile(r" (?=[.,)%;:?!](?: |$))"), re.compile(r"(?<=\() ")
 # Prepared texts write `<digit>` for a number; to a library that does not know this it would be a
 # word, "digit", in many a phrase. Nothing is known of an `<unk>`, so no phrase may hold it.
 _PLACEHOLDERS = {DIGIT: "0", "<unk>": ","}
@@ -22,7 +24,8 @@ def running_text(document: Document) -> str:
     text = f"{title}\n{document.body}".strip()
     if not document.tokenised:
         return text
-    return " ".join(_PLACEHOLDERS.get(word, word) for word in text.split())
+    joined = " ".join(_PLACEHOLDERS.get(word, word) for word in text.split())
+    return _AFTER.sub("", _BEFORE.sub("", joined))
 
 
 def prediction(document: Document, ranked: Iterable[tuple[str, float]]) -> Prediction:

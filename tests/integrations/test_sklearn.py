@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from keywright.errors import ConfigError
@@ -20,6 +21,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.utils import estimator_checks as checks
 
 from keywright.integrations.sklearn import KeyphraseTransformer
 
@@ -79,6 +81,43 @@ def test_pipelines_searches_clones_and_pickles() -> None:
     assert copy.get_params() == {"model": "textrank", "min_df": 0.5, "max_features": None}
 
 
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_do_not_raise_errors_in_init_or_set_params,
+        checks.check_estimator_cloneable,
+        checks.check_estimator_repr,
+        checks.check_get_params_invariance,
+        checks.check_mixin_order,
+        checks.check_no_attributes_set_in_init,
+        checks.check_parameters_default_constructible,
+        checks.check_set_params,
+    ],
+)
+def test_scikit_learn_finds_it_in_order(check: Callable[[str, Any], None]) -> None:
+    """The checks of estimators that need no numbers as input."""
+    check("KeyphraseTransformer", KeyphraseTransformer())
+
+
+def test_a_search_with_the_model_of_the_package() -> None:
+    texts = [
+        "Heat pumps warm old houses, and a heat pump saves gas.",
+        "The heat pump of a house needs electricity.",
+        "Efficiency of heat pumps in cold winters.",
+        "Neural networks recognise images of animals.",
+        "Training a neural network needs many images.",
+        "Regularisation of deep neural networks.",
+    ]
+    pipeline = Pipeline(
+        [("keyphrases", KeyphraseTransformer()), ("classify", LogisticRegression())]
+    )
+    search = GridSearchCV(pipeline, {"keyphrases__min_df": [1, 2]}, cv=2)
+    search.fit(texts, [0, 0, 0, 1, 1, 1])
+    again = pickle.loads(pickle.dumps(search))
+    new = ["A heat pump in the cellar.", "What neural networks learn."]
+    assert again.predict(new).tolist() == search.predict(new).tolist() == [0, 1]
+
+
 def test_misuse_is_refused() -> None:
     with pytest.raises(NotFittedError):
         KeyphraseTransformer("textrank").transform(TEXTS)
@@ -88,3 +127,7 @@ def test_misuse_is_refused() -> None:
         KeyphraseTransformer("textrank", min_df=1.5).fit(TEXTS)
     with pytest.raises(ConfigError, match="max_features"):
         KeyphraseTransformer("textrank", max_features=0).fit(TEXTS)
+    with pytest.raises(ConfigError, match="text 2 of 2 is nan"):
+        KeyphraseTransformer("textrank").fit([TEXTS[0], float("nan")])
+    with pytest.raises(ConfigError, match="a table"):
+        KeyphraseTransformer("textrank").fit(np.array([TEXTS]))

@@ -47,14 +47,12 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         self.max_features = max_features
 
     def fit(self, X: Iterable[str], y: Any = None) -> KeyphraseTransformer:
-        self._learn(self._generate(X))
+        self._fit(X)
         return self
 
     def fit_transform(self, X: Iterable[str], y: Any = None) -> csr_matrix:
         """As `fit` and `transform`, with one run of the model."""
-        found = self._generate(X)
-        self._learn(found)
-        return self._matrix(found)
+        return self._matrix(self._fit(X))
 
     def transform(self, X: Iterable[str]) -> csr_matrix:
         check_is_fitted(self, "vocabulary_")
@@ -70,11 +68,14 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         tags.input_tags.two_d_array = False
         return tags
 
+    def _fit(self, texts: Iterable[str]) -> list[list[Keyphrase]]:
+        self.engine_ = self.model if isinstance(self.model, Keywright) else Keywright(self.model)
+        found = self._generate(texts)
+        self._learn(found)
+        return found
+
     def _generate(self, texts: Iterable[str]) -> list[list[Keyphrase]]:
-        if isinstance(texts, str):
-            raise ConfigError("one text was given where a list of texts is needed")
-        engine = self.model if isinstance(self.model, Keywright) else Keywright(self.model)
-        return list(engine.generate(iter(texts)))
+        return list(self.engine_.generate(_checked(texts)))
 
     def _learn(self, found: list[list[Keyphrase]]) -> None:
         counts: Counter[tuple[str, ...]] = Counter()
@@ -108,6 +109,18 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         places = np.array(list(values), dtype=np.int64).reshape(-1, 2)
         shape = (len(found), len(self.vocabulary_))
         return csr_matrix((list(values.values()), (places[:, 0], places[:, 1])), shape, float)
+
+
+def _checked(texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise ConfigError("one text was given where a list of texts is needed")
+    if getattr(texts, "ndim", 1) != 1:  # a table would be read as the names of its columns
+        raise ConfigError("a table was given where a list of texts is needed; name one column")
+    checked = list(texts)
+    for number, text in enumerate(checked, 1):
+        if not isinstance(text, str):
+            raise ConfigError(f"text {number} of {len(checked)} is {text!r}, which is no text")
+    return checked
 
 
 def _commonest(spellings: Counter[str]) -> str:

@@ -1,0 +1,110 @@
+"""Keyphrases as a spaCy component: `nlp.add_pipe("keywright", config={"top": 10})`."""
+
+# No `from __future__ import annotations` here: spaCy checks settings by the types of `make`.
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import msgspec
+
+from keywright.errors import ConfigError, MissingExtraError
+from keywright.generation.engine import Keywright, Wanted
+from keywright.generation.keyphrases import Keyphrase
+from keywright.generation.vocabulary import Mode
+from keywright.predictor import DEFAULT
+
+try:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Span
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] != "spacy":
+        raise
+    raise MissingExtraError("the spaCy component", "spacy", "spacy") from None
+
+NAME = "keyphrases"  # of the attribute, of the spans, and of what is stored with a Doc
+LABEL = "KEYPHRASE"
+
+
+class KeyphraseComponent:
+    """Gives every Doc `doc._.keyphrases`, a list of `Keyphrase`, best first, and
+    `doc.spans["keyphrases"]`, the places of the present ones in their order in the text."""
+
+    def __init__(self, engine: Keywright, wanted: Wanted) -> None:
+        self._engine = engine
+        self._wanted = wanted
+
+    def __call__(self, doc: Doc) -> Doc:
+        return _marked(doc, self._engine.generate(doc.text, self._wanted))
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Docs in their order; the model is given `batch_size` of them at a time."""
+        docs = iter(stream)
+        while batch := list(islice(docs, batch_size)):
+            found = self._engine.generate([doc.text for doc in batch], self._wanted)
+            for doc, phrases in zip(batch, found, strict=True):
+                yield _marked(doc, phrases)
+
+
+def _marked(doc: Doc, phrases: list[Keyphrase]) -> Doc:
+    # Plain values: Docs travel between processes, and into files, as MessagePack.
+    doc.user_data[NAME] = msgspec.to_builtins(phrases)
+    doc.spans[NAME] = sorted({span for one in phrases for span in _spans(doc, one)})
+    return doc
+
+
+def _spans(doc: Doc, phrase: Keyphrase) -> Iterator[Span]:
+    for start, end in phrase.places:
+        # Tokens of spaCy may be longer than a phrase: one that holds a part of it counts.
+        span = doc.char_span(start, end, LABEL, kb_id=phrase.id or "", alignment_mode="expand")
+        if span is not None:
+            yield span
+
+
+def _stored(doc: Doc) -> list[Keyphrase] | None:
+    """The keyphrases of a Doc; None where the component has not seen it."""
+    return msgspec.convert(doc.user_data.get(NAME), list[Keyphrase] | None)
+
+
+def _extend_docs() -> None:
+    if not Doc.has_extension(NAME):
+        Doc.set_extension(NAME, getter=_stored)
+    elif Doc.get_extension(NAME)[2] is not _stored:
+        raise ConfigError(
+            f"doc._.{NAME} is already something else's; "
+            f"take that away first, with Doc.remove_extension({NAME!r})"
+        )
+
+
+@Language.factory(
+    "keywright",
+    assigns=[f"doc._.{NAME}", "doc.spans"],
+    default_config={
+        "model": DEFAULT,
+        "top": None,
+        "min_probability": 0.0,
+        "precision": None,
+        "vocabulary": None,
+        "vocabulary_mode": "only",
+    },
+)
+def make(
+    nlp: Language,
+    name: str,
+    model: str,
+    top: int | None,
+    min_probability: float,
+    precision: float | None,
+    vocabulary: str | None,
+    vocabulary_mode: Mode,
+) -> KeyphraseComponent:
+    """The factory behind `nlp.add_pipe("keywright")`. A saved pipeline keeps these settings; model
+    and vocabulary stay where they are."""
+    engine = Keywright(model, vocabulary=vocabulary, vocabulary_mode=vocabulary_mode)
+    if engine.needs_all:
+        raise ConfigError(
+            f"{model} compares all documents with each other, and a pipeline sees one after "
+            "another; choose another model"
+        )
+    wanted = Wanted(top, min_probability, precision=precision)
+    engine.generate([], wanted)  # refuses now, and not at the first text, what the model cannot do
+    _extend_docs()
+    return KeyphraseComponent(engine, wanted)

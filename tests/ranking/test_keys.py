@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keywright.ranking.keys import Table, Tally, key, keys
+from keywright.ranking.keys import Table, Tally, keys
 
 
 def test_a_key_is_the_same_everywhere() -> None:
     # Fitted tables are read by other processes and machines: a fixed number, not Python's hash.
-    assert key(("neural", "network")) == 16376929489674040609
+    assert keys([("neural", "network")]).tolist() == [16376929489674040609]
+
+
+def test_no_phrases_have_no_keys() -> None:
+    assert keys([]).tolist() == []
 
 
 def test_order_and_number_of_words_matter() -> None:

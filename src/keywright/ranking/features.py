@@ -1,11 +1,12 @@
 """What speaks for and against a candidate, as a matrix of numbers for boosted trees.
 
-Names and order of the columns are part of a fitted ranker: `names` are kept in its manifest.
+The order of the columns is part of a fitted ranker, whose trees know them by number: a column added
+or moved is a new format of rankers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.extractors._candidates import Stems
-from keywright.ranking.keys import keys
+from keywright.ranking.keys import Keys, keys
 from keywright.ranking.phrasebook import (
     DOCUMENTS,
     KEYPHRASES,
@@ -66,6 +67,15 @@ class Knowledge:
     topics: Topics
 
 
+@dataclass(frozen=True)
+class Words:
+    """What is known of some words: a row for each."""
+
+    number: Mapping[str, int]  # stem -> row
+    counts: Matrix  # [W, WORD_COLUMNS * books]
+    here: Matrix  # [W, 3] how often in the document, whether in its title, how near its topic
+
+
 class Judged:
     """One document, seen with what is known."""
 
@@ -75,32 +85,35 @@ class Judged:
         self.written = written
         self.topic: Topic = self.topics.of(reading.terms)
         self._norm = float(np.linalg.norm(self.topic.vector)) or 1.0
-        self._rank_of_label = np.argsort(np.argsort(-self.topic.log_probs))
+        self._words = self._look_up(reading.tally)
         self._domain = self._domains()
 
     def present(self) -> Candidates:
         found = self.reading.candidates
         phrases, seen = list(found), list(found.values())
+        texts = [" ".join(one.words) for one in seen]
         columns = {
             **self._document(len(phrases)),
-            **self._counted(seen),
+            **self._counted(seen, texts),
             **self._contained(phrases),
-            **self._common(phrases),
+            **self._common(phrases, self._words),
         }
-        return _candidates(phrases, [" ".join(one.words) for one in seen], columns)
+        return _candidates(phrases, texts, columns)
 
     def absent(self) -> Candidates:
         texts = {
             phrase: one.text for phrase, one in self.written.items() if not self.reading.has(phrase)
         }
-        for label in np.argsort(-self.topic.log_probs)[: 2 * MOST_ABSENT]:
+        for label in self.topic.best(2 * MOST_ABSENT):
             phrase = self.topics.label_stems[label]
             if not self.reading.has(phrase):
                 texts.setdefault(phrase, self.topics.labels[label])
             if len(texts) >= MOST_ABSENT:
                 break
-        columns = {**self._document(len(texts)), **self._common(list(texts))}
-        return _candidates(list(texts), list(texts.values()), columns)
+        phrases = list(texts)
+        words = self._look_up({stem: None for phrase in phrases for stem in phrase})
+        columns = {**self._document(len(phrases)), **self._common(phrases, words)}
+        return _candidates(phrases, list(texts.values()), columns)
 
     def _document(self, size: int) -> dict[str, Column]:
         reading = self.reading
@@ -116,19 +129,29 @@ class Judged:
 
     def _domains(self) -> list[float]:
         """How much more a document's words belong to each book than to all."""
-        rows = self.book.words.look_up(keys((stem,) for stem in self.reading.tally))
         sizes = np.array(self.book.sizes, dtype=np.float32)
-        rates = (rows[:, WORD_DOCUMENTS::WORD_COLUMNS] + 1) / (sizes + 1)
+        rates = (self._words.counts[:, WORD_DOCUMENTS::WORD_COLUMNS] + 1) / (sizes + 1)
+        if not len(rates):
+            return [0.0] * len(sizes)
         shares = np.log(rates / rates.mean(axis=1, keepdims=True))
-        return [float(share) for share in shares.mean(axis=0)] if len(rows) else [0.0] * len(sizes)
+        return [float(share) for share in shares.mean(axis=0)]
 
-    def _counted(self, seen: Sequence[Candidate]) -> dict[str, Column]:
+    def _look_up(self, stems: Iterable[str]) -> Words:
+        """What is known of distinct words."""
+        number = {stem: row for row, stem in enumerate(stems)}
+        tally, titled = self.reading.tally, self.reading.titled
+        found = keys((stem,) for stem in number)
+        here = (
+            np.array([tally[stem] for stem in number], np.float32),
+            np.array([stem in titled for stem in number], np.float32),
+            self._similarities(found),
+        )
+        return Words(number, self.book.words.look_up(found), np.stack(here, axis=1))
+
+    def _counted(self, seen: Sequence[Candidate], texts: Sequence[str]) -> dict[str, Column]:
         reading = self.reading
-        numbers = np.array(
-            [(one.count, one.first, one.last, len(" ".join(one.words))) for one in seen],
-            dtype=np.float32,
-        ).reshape(-1, 4)
-        count, first, last, letters = numbers.T
+        numbers = np.array([(one.count, one.first, one.last) for one in seen], dtype=np.float32)
+        count, first, last = numbers.reshape(-1, 3).T
         size = max(1, len(reading.words))
         return {
             "count": count,
@@ -138,7 +161,7 @@ class Judged:
             "spread": (last - first) / size,
             "in_title": (first < reading.title).astype(np.float32),
             "after_title": (first - reading.title) / size,
-            "letters": letters,
+            "letters": np.array([len(text) for text in texts], np.float32),
         }
 
     def _contained(self, phrases: Sequence[Stems]) -> dict[str, Column]:
@@ -157,18 +180,19 @@ class Judged:
         counts = np.array([found[phrase].count for phrase in phrases], np.float32)
         return {"within": within / counts.clip(min=1), "parts": counts / parts.clip(min=1)}
 
-    def _common(self, phrases: Sequence[Stems]) -> dict[str, Column]:
+    def _common(self, phrases: Sequence[Stems], words: Words) -> dict[str, Column]:
         """Features that present and absent phrases have alike."""
+        found = keys(phrases)
         return {
             "length": np.array([len(phrase) for phrase in phrases], np.float32),
-            **self._known(phrases),
-            **self._by_words(phrases),
-            **self._topical(phrases),
+            **self._known(found),
+            **self._by_words(phrases, words),
+            **self._topical(found),
             **self._generated(phrases),
         }
 
-    def _known(self, phrases: Sequence[Stems]) -> dict[str, Column]:
-        rows = self.book.phrases.look_up(keys(phrases))
+    def _known(self, phrases: Keys) -> dict[str, Column]:
+        rows = self.book.phrases.look_up(phrases)
         columns: dict[str, Column] = {}
         for book in range(len(self.book.sizes)):
             documents = rows[:, PHRASE_COLUMNS * book + DOCUMENTS]
@@ -178,62 +202,38 @@ class Judged:
             columns[f"keyphraseness{book}"] = (keyphrases + 0.05) / (documents + 1)
         return columns
 
-    def _by_words(self, phrases: Sequence[Stems]) -> dict[str, Column]:
+    def _by_words(self, phrases: Sequence[Stems], words: Words) -> dict[str, Column]:
         """What is known of a phrase's words: of the least, the most, and the mean of them."""
-        vocabulary = sorted({stem for phrase in phrases for stem in phrase})
-        number = {stem: i for i, stem in enumerate(vocabulary)}
-        longest = max((len(phrase) for phrase in phrases), default=1)
-        place = np.zeros((len(phrases), longest), np.int64)
-        for i, phrase in enumerate(phrases):
-            # The last word stands for those a shorter phrase lacks: least and most do not change.
-            place[i] = [number[stem] for stem in phrase] + [number[phrase[-1]]] * (
-                longest - len(phrase)
-            )
-        real = np.arange(longest) < np.array([len(p) for p in phrases], np.int64).reshape(-1, 1)
-        lengths = real.sum(axis=1).clip(min=1)
-
-        def over(values: Column, name: str) -> dict[str, Column]:
-            each = values[place] if len(vocabulary) else np.zeros(place.shape, np.float32)
-            return {
-                f"{name}.least": each.min(axis=1),
-                f"{name}.most": each.max(axis=1),
-                f"{name}.mean": (each * real).sum(axis=1) / lengths,
-            }
-
-        tally, titled = self.reading.tally, self.reading.titled
-        stem_keys = keys((stem,) for stem in vocabulary)
-        rows = self.book.words.look_up(stem_keys)
-        columns = {
-            **over(np.array([tally[stem] for stem in vocabulary], np.float32), "word.count"),
-            **over(np.array([stem in titled for stem in vocabulary], np.float32), "word.title"),
-            **over(self._similarities(stem_keys), "word.topic"),
-        }
-        first, last = place[:, 0], place[np.arange(len(phrases)), lengths - 1]
+        over = _Over(phrases, words.number)
+        columns: dict[str, Column] = {}
+        for values, name in zip(words.here.T, ("count", "title", "topic"), strict=True):
+            columns |= over(values, f"word.{name}")
         for book in range(len(self.book.sizes)):
-            mine = rows[:, WORD_COLUMNS * book : WORD_COLUMNS * (book + 1)]
-            documents = mine[:, WORD_DOCUMENTS] + 5
+            counts = words.counts[:, WORD_COLUMNS * book : WORD_COLUMNS * (book + 1)]
+            documents = counts[:, WORD_DOCUMENTS] + 5
+            shares = (counts + 0.5) / documents[:, None]
             columns |= over(np.log(documents), f"word.documents{book}")
-            columns |= over((mine[:, WORD_KEYPHRASES] + 0.5) / documents, f"word.keyphrase{book}")
-            if len(vocabulary):
-                columns[f"word.first{book}"] = ((mine[:, WORD_FIRST] + 0.5) / documents)[first]
-                columns[f"word.last{book}"] = ((mine[:, WORD_LAST] + 0.5) / documents)[last]
-            else:
-                columns |= {f"word.first{book}": np.empty(0), f"word.last{book}": np.empty(0)}
+            columns |= over(shares[:, WORD_KEYPHRASES], f"word.keyphrase{book}")
+            columns[f"word.first{book}"] = shares[over.first, WORD_FIRST]
+            columns[f"word.last{book}"] = shares[over.last, WORD_LAST]
         return columns
 
-    def _similarities(self, stem_keys: NDArray[np.uint64]) -> Column:
+    def _similarities(self, stems: Keys) -> Column:
         """The cosine of each word's vector and the document's."""
-        topics = self.topics
-        places = topics.terms.places(stem_keys)
-        vectors = topics.vectors[places].astype(np.float32) * (places >= 0)[:, None]
+        places = self.topics.terms.places(stems)
+        known = places >= 0
+        vectors = np.zeros((len(stems), self.topics.vectors.shape[1]), np.float32)
+        vectors[known] = self.topics.vectors[places[known]]
         norms = np.linalg.norm(vectors, axis=1).clip(min=1e-6)
         return np.asarray(vectors @ self.topic.vector / (norms * self._norm), np.float32)
 
-    def _topical(self, phrases: Sequence[Stems]) -> dict[str, Column]:
-        labels = self.topics.label_places(keys(phrases))
+    def _topical(self, phrases: Keys) -> dict[str, Column]:
+        labels = self.topics.label_places(phrases)
         known = labels >= 0
-        log_probs = np.where(known, self.topic.log_probs[labels], NOT_A_LABEL)
-        rank = np.where(known, self._rank_of_label[labels], len(self.topics.labels))
+        log_probs = np.full(len(phrases), NOT_A_LABEL, np.float32)
+        rank = np.full(len(phrases), len(self.topics.labels))
+        log_probs[known] = self.topic.log_probs[labels[known]]
+        rank[known] = self.topic.ranks(log_probs[known])
         return {"topic": log_probs, "topic.rank": np.log1p(rank)}
 
     def _generated(self, phrases: Sequence[Stems]) -> dict[str, Column]:
@@ -246,8 +246,30 @@ class Judged:
         }
 
 
+class _Over:
+    """Numbers of words -> numbers of the phrases made of them."""
+
+    def __init__(self, phrases: Sequence[Stems], number: Mapping[str, int]):
+        every = np.array([number[stem] for phrase in phrases for stem in phrase], np.int64)
+        self._lengths = np.array([len(phrase) for phrase in phrases], np.int64)
+        begin = self._lengths.cumsum() - self._lengths
+        at = np.arange(self._lengths.max(initial=1))
+        # The last word stands for those a shorter phrase lacks: least and most do not change.
+        self._rows = every[begin[:, None] + np.minimum(at, self._lengths[:, None] - 1)]
+        self._real = at < self._lengths[:, None]
+        self.first, self.last = every[begin], every[begin + self._lengths - 1]
+
+    def __call__(self, values: Column, name: str) -> dict[str, Column]:
+        each = values[self._rows]
+        return {
+            f"{name}.least": each.min(axis=1),
+            f"{name}.most": each.max(axis=1),
+            f"{name}.mean": (each * self._real).sum(axis=1) / self._lengths,
+        }
+
+
 def _candidates(
     phrases: list[Stems], texts: list[str], columns: Mapping[str, Column]
 ) -> Candidates:
-    matrix = np.stack([columns[name] for name in columns], axis=1).astype(np.float32)
+    matrix = np.stack(list(columns.values()), axis=1).astype(np.float32)
     return Candidates(phrases, texts, matrix)

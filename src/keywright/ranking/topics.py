@@ -9,6 +9,7 @@ that documents like this one have, and tells present ones how well they fit the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,22 @@ class Topic:
 
     vector: Vector  # [E]
     log_probs: Vector  # [labels]
+
+    def best(self, most: int) -> NDArray[np.int64]:
+        """The most probable labels, in order."""
+        scores = -self.log_probs
+        some = np.arange(len(scores))
+        if most < len(scores):  # sorting all of them would take longer than all else
+            some = np.argpartition(scores, most)[:most]
+        return some[np.argsort(scores[some])]
+
+    def ranks(self, log_probs: Vector) -> NDArray[np.int64]:
+        """How many labels are more probable."""
+        return np.searchsorted(self._rising, -log_probs)
+
+    @cached_property
+    def _rising(self) -> Vector:
+        return np.sort(-self.log_probs)
 
 
 class Topics:
@@ -49,7 +66,9 @@ class Topics:
     def of(self, terms: Keys) -> Topic:
         vector = self.vector(terms)
         scores = self.label_vectors @ vector + self.label_bias
-        highest = scores.max(initial=-np.inf)
+        if not len(scores):
+            return Topic(vector, scores)
+        highest = scores.max()
         return Topic(vector, scores - highest - np.log(np.exp(scores - highest).sum()))
 
     def vector(self, terms: Keys) -> Vector:
@@ -63,4 +82,6 @@ class Topics:
     def label_places(self, phrases: Keys) -> NDArray[np.int64]:
         """Which label each phrase is, -1 for none."""
         places = self._by_key.places(phrases)
-        return np.where(places >= 0, self._by_key.rows[places, 0], -1)
+        known = places >= 0
+        places[known] = self._by_key.rows[places[known], 0]
+        return places

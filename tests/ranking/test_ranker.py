@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from keywright import predictor
-from keywright.errors import ConfigError, DataError
+from keywright import Keywright, predictor
+from keywright.errors import ConfigError, DataError, KeywrightError
 from keywright.predictor import Loaded
 from keywright.types import Document, Prediction
 
@@ -69,17 +70,20 @@ def write(path: Path, documents: list[Document]) -> str:
     return str(path)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    base = tmp_path_factory.mktemp("ranker")
-    config = ranker.Config(
+def settings(base: Path, held_out: int = 150) -> ranker.Config:
+    return ranker.Config(
         train=(write(base / "train.jsonl", corpus(1, 400)),),
         valid=(write(base / "valid.jsonl", corpus(2, 60)),),
-        held_out=150,
+        held_out=held_out,
         topics=topics.Config(width=8, labels=20, terms=500, commonest=0.9, epochs=12, batch=32),
         trees=Forest(rounds=30, smallest=5),
     )
-    ranker.fit(config, base / "model", None, lambda text: None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("ranker")
+    ranker.fit(settings(base), base / "model", None, lambda text: None)
     return base / "model"
 
 
@@ -150,20 +154,26 @@ def test_a_damaged_or_missing_file_is_named(folder: Path, tmp_path: Path, name: 
 
 
 def test_counts_and_topics_are_used_again(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    for name in ("counts.npz", "topics.npz", "labels.json"):
-        (tmp_path / "model" / name).write_bytes((folder / name).read_bytes())
-    config = ranker.Config(
-        train=(write(tmp_path / "train.jsonl", corpus(1, 400)),),
-        valid=(write(tmp_path / "valid.jsonl", corpus(2, 60)),),
-        held_out=150,
-        trees=Forest(rounds=30, smallest=5),
-    )
-    ranker.fit(config, tmp_path / "model", None, lambda text: None)
+    again = shutil.copytree(folder, tmp_path / "model")
+    said = refit(again, tmp_path)
+    assert "counts and topics are there already" in said
+    assert not any("counted" in text for text in said)
     documents = corpus(8, 10)
-    assert predicted(predictor.load(tmp_path / "model"), documents) == predicted(
+    assert predicted(predictor.load(again), documents) == predicted(
         predictor.load(folder), documents
     )
+
+
+def test_counts_that_know_the_trees_documents_are_not_used(folder: Path, tmp_path: Path) -> None:
+    again = shutil.copytree(folder, tmp_path / "model")
+    said = refit(again, tmp_path, held_out=200)  # 50 of them were counted
+    assert any("200 documents counted" in text for text in said)
+
+
+def refit(folder: Path, base: Path, held_out: int = 150) -> list[str]:
+    said: list[str] = []
+    ranker.fit(settings(base, held_out), folder, None, said.append)
+    return said
 
 
 def test_a_corpus_without_keyphrases_is_refused(tmp_path: Path) -> None:
@@ -172,3 +182,27 @@ def test_a_corpus_without_keyphrases_is_refused(tmp_path: Path) -> None:
     config = ranker.Config(train=(str(path),), valid=(str(path),))
     with pytest.raises(DataError, match="too few documents"):
         ranker.fit(config, tmp_path / "model", None, lambda text: None)
+
+
+def test_documents_that_share_no_words_are_refused(tmp_path: Path) -> None:
+    documents = [Document(title=f"t{i}", body=f"b{i}", keyphrases=(f"k{i}",)) for i in range(8)]
+    path = write(tmp_path / "train.jsonl", documents)
+    config = ranker.Config(train=(path,), valid=(path,))
+    with pytest.raises(KeywrightError, match="topics cannot be learnt"):
+        ranker.fit(config, tmp_path / "model", None, lambda text: None)
+
+
+def test_keyphrases_that_are_never_candidates_are_refused(tmp_path: Path) -> None:
+    documents = 8 * [
+        Document(title="heat", body="a heat pump warms", keyphrases=("zebra",)),
+        Document(title="fish", body="cod swim", keyphrases=("zebra",)),
+    ]
+    path = write(tmp_path / "train.jsonl", documents)
+    config = ranker.Config(train=(path,), valid=(path,), topics=topics.Config(commonest=0.9))
+    with pytest.raises(KeywrightError, match=r"0 of .* present candidates are keyphrases"):
+        ranker.fit(config, tmp_path / "model", None, lambda text: None)
+
+
+def test_windows_that_would_be_cut_are_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="reads at most 399 words"):
+        Keywright(folder, window_words=400)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
@@ -23,7 +24,7 @@ import keywright
 from keywright import runtime
 from keywright.config import Count, to_table
 from keywright.data.documents import read_documents
-from keywright.errors import DataError
+from keywright.errors import DataError, KeywrightError
 from keywright.evaluate import evaluate
 from keywright.files import atomic_write
 from keywright.ranking import phrasebook
@@ -54,6 +55,8 @@ from keywright.training.forest import Forest, write_trees
 from keywright.types import Document, Prediction, ScoredPhrase
 
 BATCH = 32
+PARTS = (("present", PRESENT), ("absent", ABSENT))
+LEARNT = "learnt.txt"  # names what counts and topics were learnt from; loading does not need it
 LIMITS = tuple(round(0.01 * step, 2) for step in range(1, 61))
 
 
@@ -74,7 +77,7 @@ Probabilities = NDArray[np.float64]
 
 
 def fit(config: Config, folder: Path, generator: Path | None, say: Say) -> None:
-    """Fit a ranker into a folder; counts and topics that are there already are kept.
+    """Fit a ranker into a folder; counts and topics are kept that are there already, learnt alike.
 
     `generator` is the folder of an exported model, which becomes part of the ranker.
     """
@@ -83,28 +86,11 @@ def fit(config: Config, folder: Path, generator: Path | None, say: Say) -> None:
     (folder / MANIFEST).unlink(missing_ok=True)  # it comes last, when all it describes is there
     _keep_generator(generator, folder / GENERATOR)
     learnt, held = _split(config)
-    if not all((folder / name).is_file() for name in (COUNTS, TOPICS, LABELS)):
-        _learn(config, learnt, folder, say)
-    sizes = [len(documents) for documents in learnt]
-    manifest = Manifest(
-        format=FORMAT,
-        keywright=keywright.__version__,
-        versions={name: importlib.metadata.version(name) for name in ("numpy", "scikit-learn")},
-        most_words=config.most_words,
-        options={},
-        sizes=sizes,
-        config=to_table(config),
-        files={},
-    )
-    del learnt
+    _learn_once(config, learnt, folder, say)
+    manifest = _manifest(config, learnt)
+    del learnt  # hundreds of megabytes
     knowledge = read_knowledge(folder, manifest)
-    samples = _samples(knowledge, [d for part in held for d in part], generate, config.most_words)
-    say(f"{len(samples):,} documents for the trees")
-    for part, name in (("present", PRESENT), ("absent", ABSENT)):
-        rows, right = _rows(samples, part)
-        say(f"{part}: {len(rows):,} candidates, {right.mean():.2%} right")
-        write_trees(folder / name, rows, right, config.trees)
-    del samples
+    _fit_trees(config, folder, _samples(knowledge, held, generate, config.most_words), say)
     _finish(config, folder, manifest, knowledge, generate, say)
 
 
@@ -121,18 +107,61 @@ def _keep_generator(generator: Path | None, place: Path) -> None:
         shutil.copytree(generator, place)
 
 
-def _split(config: Config) -> tuple[list[list[Document]], list[list[Document]]]:
-    learnt, held = [], []
+def _split(config: Config) -> tuple[list[list[Document]], list[Document]]:
+    """For counts and topics, file by file, and for the trees: no document is for both."""
+    learnt: list[list[Document]] = []
+    held: list[Document] = []
     for path in config.train:
-        documents = [
-            d for d in islice(read_documents(path), config.train_documents) if d.keyphrases
-        ]
+        documents = _read(path, config.train_documents)
         if len(documents) < 2:
             raise DataError("has too few documents with keyphrases to learn from", path)
         size = min(config.held_out, len(documents) // 2)
-        held.append(documents[:size])
+        held += documents[:size]
         learnt.append(documents[size:])
     return learnt, held
+
+
+def _read(path: str, most: int | None) -> list[Document]:
+    return [document for document in islice(read_documents(path), most) if document.keyphrases]
+
+
+def _manifest(config: Config, learnt: Sequence[Sequence[Document]]) -> Manifest:
+    return Manifest(
+        format=FORMAT,
+        keywright=keywright.__version__,
+        versions={name: importlib.metadata.version(name) for name in ("numpy", "scikit-learn")},
+        most_words=config.most_words,
+        options={},
+        sizes=[len(documents) for documents in learnt],
+        config=to_table(config),
+        files={},
+    )
+
+
+def _learn_once(config: Config, learnt: list[list[Document]], folder: Path, say: Say) -> None:
+    """Learn counts and topics, unless they are there, learnt from these documents in this way.
+
+    Of other documents they might know the gold of those that trees are to be fitted on.
+    """
+    origin, note = _origin(config, learnt), folder / LEARNT
+    whole = all((folder / name).is_file() for name in (COUNTS, TOPICS, LABELS, LEARNT))
+    if whole and note.read_text("utf-8") == origin:
+        say("counts and topics are there already")
+        return
+    note.unlink(missing_ok=True)  # it comes last, when all it vouches for is there
+    _learn(config, learnt, folder, say)
+    with atomic_write(note) as file:
+        cast(IO[str], file).write(origin)
+
+
+def _origin(config: Config, learnt: Iterable[Iterable[Document]]) -> str:
+    """A digest of all that counts and topics depend on."""
+    settings = [FORMAT, config.most_words, to_table(config.topics)]
+    digest = blake2b(msgspec.json.encode(settings))
+    for book, documents in enumerate(learnt):
+        for document in documents:
+            digest.update(msgspec.json.encode((book, document)))
+    return digest.hexdigest()
 
 
 def _learn(config: Config, learnt: list[list[Document]], folder: Path, say: Say) -> None:
@@ -204,17 +233,32 @@ def _with_written(
         yield from zip(batch, generated(generate, batch), strict=True)
 
 
+def _fit_trees(config: Config, folder: Path, samples: Sequence[Sample], say: Say) -> None:
+    say(f"{len(samples):,} documents for the trees")
+    for part, name in PARTS:
+        rows, right = _rows(samples, part)
+        say(f"{part}: {len(rows):,} candidates, {right.mean():.2%} right")
+        write_trees(folder / name, rows, right, config.trees)
+
+
 def _rows(samples: Sequence[Sample], part: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """The features of all candidates, and which of them are right: some, or nothing is learnt."""
     candidates: list[Candidates] = [getattr(sample, part) for sample in samples]
-    rows = np.concatenate([one.features for one in candidates])
     right = np.array(
         [
             phrase in sample.gold
             for sample, one in zip(samples, candidates, strict=True)
             for phrase in one.phrases
-        ]
+        ],
+        dtype=np.bool_,
     )
-    return rows, right
+    if not right.any() or right.all():
+        raise KeywrightError(
+            f"{right.sum():,} of {len(right):,} {part} candidates are keyphrases of the "
+            f"{len(samples):,} documents they come from, so there is nothing to tell apart; give "
+            "more documents, and look at their keyphrases"
+        )
+    return np.concatenate([one.features for one in candidates]), right
 
 
 def _finish(
@@ -223,13 +267,11 @@ def _finish(
 ) -> None:  # fmt: skip
     """Stretch probabilities and choose limits on validation documents; write the manifest."""
     documents = [
-        document
-        for path in config.valid
-        for document in islice(read_documents(path), config.valid_documents)
+        document for path in config.valid for document in _read(path, config.valid_documents)
     ]
     samples = _samples(knowledge, documents, generate, config.most_words)
     stretch, options = {}, {}
-    for part, name in (("present", PRESENT), ("absent", ABSENT)):
+    for part, name in PARTS:
         rows, right = _rows(samples, part)
         trees = Trees(folder / name)
         stretch[part] = _stretch(trees(rows), right)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from keywright.config import Count, Fraction, Positive
+from keywright.errors import KeywrightError
 from keywright.extractors._candidates import Stems
 from keywright.ranking.keys import Keys, Table, Tally
 from keywright.ranking.phrasebook import gold_stems
@@ -57,7 +59,13 @@ def learn(
         if wanted and len(found):
             inputs.append(found.astype(np.int32))
             targets.append(np.array(wanted, np.int32))
-    vectors, output = _fit(inputs, targets, torch.from_numpy(idf), len(labels), config, say)
+    if not inputs:
+        raise KeywrightError(
+            f"topics cannot be learnt: none of {len(documents):,} documents has both a keyphrase "
+            "and a word that others have as well; give more documents"
+        )
+    with torch.random.fork_rng(devices=[]), _without_denormals():
+        vectors, output = _fit(inputs, targets, torch.from_numpy(idf), len(labels), config, say)
     return Topics(
         terms,
         idf,
@@ -101,6 +109,16 @@ def _terms(
     return table.keys[chosen], np.log(documents / count[chosen]).astype(np.float32)
 
 
+@contextmanager
+def _without_denormals() -> Iterator[None]:
+    """Vectors of rare terms decay into numbers that cost a CPU a hundred times what others do."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def _fit(
     inputs: Sequence[Ids],
     targets: Sequence[Ids],
@@ -110,7 +128,6 @@ def _fit(
     say: Callable[[str], None],
 ) -> tuple[Tensor, nn.Linear]:
     torch.manual_seed(0)
-    torch.set_flush_denormal(True)
     rng = np.random.default_rng(0)
     bag = nn.EmbeddingBag(len(idf), config.width, mode="sum")
     nn.init.normal_(bag.weight, 0, 0.05)

@@ -58,6 +58,7 @@ class Loaded:
     confidence: Recalibrator | None = None
     english: str | None = None
     calibrated: bool = False  # whether the predictor's own confidences are probabilities
+    most_words: int | None = None  # of a document that are read; None where tokens are counted
 
     @property
     def window(self) -> int | None:
@@ -165,7 +166,8 @@ def _load_ranker(
     threads: int | None,
 ) -> Loaded:
     if (decode, max_source) != (None, None):
-        raise ConfigError(f"{folder} is a ranker: it has no strategy or length to set")
+        name = DEFAULT if folder == DEFAULT_FOLDER else folder
+        raise ConfigError(f"{name} is a ranker: it has no decoding strategy or length to set")
     table = dict(read_ranker(folder).options)
     for setting in settings:
         config.override(table, setting)
@@ -174,7 +176,12 @@ def _load_ranker(
     generate = runtime.load(writer, threads=threads).decode if is_exported(writer) else None
     ranker = Ranker(folder, options, generate)
     batch = batch or default_batch(1)
-    return Loaded(Batched(ranker, batch), {**ranker.description, "batch": batch}, calibrated=True)
+    return Loaded(
+        Batched(ranker, batch),
+        {**ranker.description, "batch": batch},
+        calibrated=True,
+        most_words=ranker.manifest.most_words - 1,  # a mark parts title and body
+    )
 
 
 def _load_exported(

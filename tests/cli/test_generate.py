@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from keywright.predictor import DEFAULT_FOLDER
+from keywright.ranking.model import is_ranker
 from tests.cli.conftest import Run
 
 TEXT = "Heat pumps in old houses\n\nHeat pumps warm old houses. Radiators were replaced."
@@ -98,3 +100,12 @@ def test_a_vocabulary_gives_terms_with_ids(keywright: Run, tmp_path: Path) -> No
         done = keywright("generate", "-", *options, *wrong, input=TEXT)
         assert done.returncode == 2
         assert done.stderr.strip().splitlines()[-1].startswith("keywright: error: ")
+
+
+def test_an_empty_result_says_which_wish_left_nothing(keywright: Run, tmp_path: Path) -> None:
+    if not is_ranker(DEFAULT_FOLDER):
+        pytest.skip("this tree does not hold the default model")
+    (tmp_path / "a.txt").write_text("A heat pump warms the house.", encoding="utf-8")
+    command = ("generate", str(tmp_path / "a.txt"))
+    assert "right in 99% of cases" in keywright(*command, "--precision", "0.99").stdout
+    assert "probability of 99%" in keywright(*command, "--min-confidence", "0.99").stdout

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from keywright import Keywright
+from keywright.errors import ConfigError
 from keywright.predictor import DEFAULT_FOLDER, load
 from keywright.ranking.model import is_ranker
 from keywright.types import Document
@@ -48,6 +49,11 @@ def test_it_is_small() -> None:
 def test_it_predicts_like_any_other_model() -> None:
     (prediction,) = load("default").predict([Document(title="", body=ABSTRACT)])
     assert all(phrase.confidence for phrase in prediction.phrases)
+
+
+def test_what_it_has_not_is_said_by_its_name() -> None:
+    with pytest.raises(ConfigError, match="^default is a ranker"):
+        load("default", decode="beam")
 
 
 def test_it_needs_no_torch() -> None:

@@ -54,6 +54,26 @@ def test_absent_phrases_come_with_the_most_related_sentence() -> None:
     assert nothing.evidence is None
 
 
+def test_a_title_and_the_first_sentence_are_two_sentences() -> None:
+    document = Document(title="Warm houses", body="Heat pumps help. They are quiet.")
+    (found,) = keyphrases(document, predicted(("ground source heat", 0.9)))
+    assert found.evidence == "Heat pumps help."
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("alzheimer ' s disease", "alzheimer's disease"),
+        ("fitts ' law", "fitts' law"),
+        ("internet of things ( iot )", "internet of things (iot)"),
+        ("c++", "c++"),
+    ],
+)
+def test_absent_phrases_are_written_as_readers_write(said: str, shown: str) -> None:
+    (found,) = keyphrases(Document(title="", body="Nothing of it."), predicted((said, 0.9)))
+    assert found.text == shown
+
+
 def test_near_repeats_are_merged_and_the_better_kept() -> None:
     found = keyphrases(
         DOCUMENT,
@@ -197,6 +217,13 @@ def test_windows_of_numbered_words_cover_them_in_order() -> None:
         assert not seen or numbers[0] <= seen[-1] + 1
         seen = numbers
     assert seen[-1] == 499
+
+
+def test_windows_of_tokenised_texts_count_what_stands_between_blanks() -> None:
+    body = " ".join(["-", "cl2", ";", "/"] * 100)  # 100 words for readers, 400 for a model
+    pieces = windows(Document(title="a - b", body=body, tokenised=True), 50)
+    assert all(len(f"{piece.title} {piece.body}".split()) <= 50 for piece in pieces)
+    assert sum(len(piece.body.split()) for piece in pieces) >= 400
 
 
 def test_windows_results_are_combined_best_first() -> None:

@@ -27,6 +27,7 @@ def test_a_text_of_sentences_has_no_title() -> None:
 
 def test_control_characters_and_utf16_are_read() -> None:
     assert read_content(b"Bees\x07 sing\n\nloud\x1b songs.", "a").title == "Bees  sing"
+    assert read_content(b"Bees\x1b[1;31m sing\n\nloud songs.", "a").title == "Bees  sing"
     assert read_content("Bienen summen.".encode("utf-16"), "a").body == "Bienen summen."
 
 

@@ -17,6 +17,7 @@ from keywright.errors import ConfigError, KeywrightError
 
 if TYPE_CHECKING:
     from keywright.cli._jobs import Failed, Found, Input, Outcome, VocabularyFile
+    from keywright.generation.engine import Wanted
     from keywright.generation.keyphrases import Keyphrase
     from keywright.generation.vocabulary import Mode
     from keywright.types import Document
@@ -85,7 +86,7 @@ def generate(
     try:
         with closing(made):
             found = _reported(progress(made, "Generating", total), failed)
-            _write(_FORMATS[output_format](found), output)
+            _write(_lines(found, output_format, wanted), output)
     except KeyboardInterrupt:
         typer.echo("keywright: interrupted", err=True)
         sys.exit(INTERRUPTED)
@@ -187,7 +188,22 @@ def _write(lines: Iterator[str], output: Path | None) -> None:
             file.write(line + "\n")  # type: ignore[call-overload]
 
 
-def _as_table(found: Iterable[Found]) -> Iterator[str]:
+def _lines(found: Iterable[Found], output_format: str, wanted: Wanted) -> Iterator[str]:
+    if output_format == "table":
+        return _as_table(found, _nothing(wanted))
+    return _FORMATS[output_format](found)
+
+
+def _nothing(wanted: Wanted) -> str:
+    """What to say of a document without keyphrases: why, where an option may be why."""
+    if wanted.precision is not None:
+        return f"no keyphrases that are expected to be right in {wanted.precision:.0%} of cases"
+    if wanted.min_probability > 0:
+        return f"no keyphrases of a probability of {wanted.min_probability:.0%} or more"
+    return "no keyphrases"
+
+
+def _as_table(found: Iterable[Found], nothing: str) -> Iterator[str]:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text  # and not str, in which [brackets] would be markup
@@ -207,7 +223,7 @@ def _as_table(found: Iterable[Found]) -> Iterator[str]:
             cells = [Text(one.text), Text(sure), Text(where)]
             table.add_row(*cells, *([Text(_standing(one))] if controlled else []))
         screen = Console(file=io.StringIO(), width=Console().width)
-        screen.print(table if phrases else Text(f"{name}: no keyphrases"))
+        screen.print(table if phrases else Text(f"{name}: {nothing}"))
         yield screen.file.getvalue().rstrip("\n")  # type: ignore[attr-defined]
 
 
@@ -263,7 +279,6 @@ def _as_text(found: Iterable[Found]) -> Iterator[str]:
 
 
 _FORMATS = {
-    "table": _as_table,
     "json": _as_json,
     "jsonl": _as_jsonl,
     "csv": _as_csv,

@@ -20,7 +20,9 @@ def register(app: typer.Typer) -> None:
 
 def predict(
     model: str = typer.Option(
-        ..., help="The folder of a trained run, or an extractor: textrank, tfidf, yake, keybert."
+        ...,
+        help="default (the model that comes with keywright), the folder of a trained, exported or "
+        "fitted one, or an extractor: textrank, tfidf, yake, keybert.",
     ),
     documents: str = typer.Option(..., help="Documents, in any format we read."),
     output: str = typer.Option(..., help="Predictions as JSON lines; - prints them."),
@@ -35,7 +37,10 @@ def predict(
     ),
     batch: int | None = typer.Option(None, min=1, help="Documents decoded together."),
     max_source: int | None = typer.Option(
-        None, min=1, help="Tokens of a document that are read; 512, or more if trained so."
+        None,
+        min=1,
+        help="Tokens of a document that are read; 512, or more if trained so. The default model "
+        "reads 400 words; generate reads all of a document.",
     ),
     document_format: str | None = typer.Option(
         None, "--format", help="The format of the documents, if it is not to be recognised."

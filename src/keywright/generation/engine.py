@@ -20,6 +20,7 @@ from keywright.vocabularies.terms import Terms
 
 # About as many words as a document has in what models are trained on; longer ones are windowed.
 WINDOW_WORDS = 300
+FEWEST_WINDOW_WORDS = 20
 
 
 @dataclass(frozen=True)
@@ -94,17 +95,15 @@ class Keywright:
         self,
         model: str | Path = DEFAULT,
         *,
-        window_words: int = WINDOW_WORDS,
+        window_words: int | None = None,
         vocabulary: str | Path | Terms | None = None,
         vocabulary_mode: Mode = "only",
         **options: Any,
     ) -> None:
-        if window_words < 20:
-            raise ConfigError(f"window_words is {window_words}; a window needs at least 20 words")
         self._settings = (model, window_words, vocabulary, vocabulary_mode, options)
-        self._window_words = window_words
         self._keyphrases = _in_words_of(vocabulary, vocabulary_mode)
         self._loaded: Loaded = load(model, **options)
+        self._window_words = _window_words(window_words, self._loaded.most_words)
         # Predictors may cache; one batch at a time keeps them simple and costs no speed, since
         # the work inside a batch already uses all threads.
         self._lock = threading.Lock()
@@ -204,6 +203,19 @@ class Keywright:
         return self._loaded.judged(document, combine(document, found))
 
 
+def _window_words(wanted: int | None, most: int | None) -> int:
+    """The words of a window; one that a model does not read whole would be cut silently."""
+    if wanted is None:
+        return WINDOW_WORDS if most is None else min(WINDOW_WORDS, most)
+    if wanted < FEWEST_WINDOW_WORDS:
+        raise ConfigError(
+            f"window_words is {wanted}; a window needs at least {FEWEST_WINDOW_WORDS} words"
+        )
+    if most is not None and wanted > most:
+        raise ConfigError(f"window_words is {wanted}; this model reads at most {most} words")
+    return wanted
+
+
 def _in_words_of(
     vocabulary: str | Path | Terms | None, mode: Mode
 ) -> Callable[[Document, Prediction], list[Keyphrase]]:
@@ -214,7 +226,7 @@ def _in_words_of(
 
 def _again(
     model: str | Path,
-    window_words: int,
+    window_words: int | None,
     vocabulary: str | Path | Terms | None,
     vocabulary_mode: Mode,
     options: dict[str, Any],

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from keywright.calibration import perplexity
-from keywright.generation.sentences import Sentence, sentences
+from keywright.generation.sentences import sentences
 from keywright.text.stem import stem
 from keywright.text.tokenise import DIGIT, plain, spans
 from keywright.types import Document, Prediction, ScoredPhrase
@@ -19,6 +19,8 @@ from keywright.types import Document, Prediction, ScoredPhrase
 Stems = tuple[str, ...]
 # Marks that models know and readers do not.
 _MARK = re.compile(r"<\w+>")
+# Blanks that tokenising put around marks: "alzheimer ' s disease", "internet of things ( iot )".
+_SPLIT_OFF = re.compile(r" (?=[')%.,])|(?<=\() |(?<= ') (?=s\b)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -108,15 +110,17 @@ class Text:
         return next(text for text, count in spellings.items() if count == best)
 
     @cached_property
-    def _sentences(self) -> list[Sentence]:
-        return sentences(self.text)
+    def _sentences(self) -> list[str]:
+        # A title is a sentence of its own, though no full stop ends it.
+        parts = self.text[: self._title_end], self.text[self._title_end :]
+        return [sentence.text for part in parts for sentence in sentences(part)]
 
     @cached_property
     def _sentences_with(self) -> dict[str, list[int]]:
         """For every stem the sentences that have it."""
         found: dict[str, list[int]] = defaultdict(list)
         for number, sentence in enumerate(self._sentences):
-            for word in set(literal_stems(sentence.text)):
+            for word in set(literal_stems(sentence)):
                 found[word].append(number)
         return found
 
@@ -130,7 +134,7 @@ class Text:
         if not scores:
             return None
         best = max(scores, key=lambda number: (scores[number], -number))
-        return tidy(self._sentences[best].text)
+        return tidy(self._sentences[best])
 
 
 def _stands_for(word: str, other: str) -> bool:
@@ -157,7 +161,7 @@ def spelled(text: Text, candidate: Candidate) -> Keyphrase | None:
     if not places and _MARK.search(candidate.phrase.text):
         return None  # "windows <digit>": only the text could say which
     return Keyphrase(
-        text=text.surface(places) if places else tidy(candidate.phrase.text),
+        text=text.surface(places) if places else _SPLIT_OFF.sub("", tidy(candidate.phrase.text)),
         probability=candidate.probability,
         present=bool(places),
         places=places,

@@ -7,35 +7,44 @@ out: a single sentence longer than a window is cut at words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from keywright.calibration.perplexity import confidence
 from keywright.generation.sentences import sentences
-from keywright.text.tokenise import spans
+from keywright.text.tokenise import Span, spans
 from keywright.types import Document, Prediction, ScoredPhrase
 
 # Words that a window repeats from the one before.
 OVERLAP = 30
+_BETWEEN_BLANKS = re.compile(r"\S+")
 
 
 def windows(document: Document, most_words: int) -> list[Document]:
     """The document itself if it is short enough, else its windows in order."""
-    room = most_words - len(spans(document.title))
+    room = most_words - len(_words(document.title, document.tokenised))
     if room < most_words // 2:  # a title this long is text
         document = Document(
             id=document.id, title="", body=document.text, tokenised=document.tokenised
         )
         room = most_words
-    if len(spans(document.body)) <= room:
+    if len(_words(document.body, document.tokenised)) <= room:
         return [document]
     return [
         Document(id=document.id, title=document.title, body=body, tokenised=document.tokenised)
-        for body in _bodies(document.body, room)
+        for body in _bodies(document.body, room, document.tokenised)
     ]
 
 
-def _bodies(text: str, room: int) -> Iterator[str]:
-    pieces = list(_pieces(text, room))
+def _words(text: str, tokenised: bool) -> list[Span]:
+    """Words as a model will count them: of a tokenised text, whatever stands between blanks."""
+    if not tokenised:
+        return spans(text)
+    return [Span(match[0], *match.span()) for match in _BETWEEN_BLANKS.finditer(text)]
+
+
+def _bodies(text: str, room: int, tokenised: bool) -> Iterator[str]:
+    pieces = list(_pieces(text, room, tokenised))
     first = 0
     while first < len(pieces):
         last = first
@@ -53,10 +62,10 @@ def _bodies(text: str, room: int) -> Iterator[str]:
         first = back
 
 
-def _pieces(text: str, room: int) -> Iterator[tuple[int, int, int]]:
+def _pieces(text: str, room: int, tokenised: bool) -> Iterator[tuple[int, int, int]]:
     """(start, end, words) of sentences, those longer than a window cut at words."""
     for sentence in sentences(text):
-        words = spans(sentence.text)
+        words = _words(sentence.text, tokenised)
         for at in range(0, len(words), room):
             part = words[at : at + room]
             start = sentence.start + part[0].start

@@ -11,7 +11,8 @@ from keywright.types import Document
 
 LONGEST_TITLE = 250
 # Control characters but for tab and line ends; some are pasted along with text from terminals.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# Colours and the like go with their letters.
+_CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def recognise(content: bytes, name: str) -> bool:

@@ -52,7 +52,7 @@ def test_it_predicts_like_any_other_model() -> None:
 
 
 def test_what_it_has_not_is_said_by_its_name() -> None:
-    with pytest.raises(ConfigError, match="^default is a ranker"):
+    with pytest.raises(ConfigError, match=r"^default is a ranker"):
         load("default", decode="beam")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from keywright import Keywright
 from keywright.errors import ConfigError, DataError
+from keywright.generation.keyphrases import Keyphrase
 
 pytest.importorskip("spacy", reason="the extra [spacy] is not installed")
 
@@ -59,6 +60,20 @@ def test_spans_are_whole_tokens(nlp: Any) -> None:
     doc = read(Doc(nlp.vocab, ["Heat", "pumps.", "Bees", "sing."]))
     assert [one.text for one in doc._.keyphrases] == ["Heat pumps", "Bees"]
     assert words(doc) == ["Heat pumps.", "Bees"]
+
+
+def test_phrases_that_overlap_have_all_their_spans(
+    nlp: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [
+        Keyphrase(text="pumps warm", probability=0.9, present=True, places=((5, 15),)),
+        Keyphrase(text="heat pumps", probability=0.8, present=True, places=((0, 10),)),
+        Keyphrase(text="heating", probability=0.7, present=False),
+    ]
+    monkeypatch.setattr(Keywright, "generate", lambda *_: found)
+    doc = nlp("heat pumps warm houses")
+    assert doc._.keyphrases == found
+    assert words(doc) == ["heat pumps", "pumps warm"]
 
 
 def test_batches_give_the_same_in_order(nlp: Any) -> None:

@@ -179,6 +179,8 @@ def test_an_interrupt_ends_all_processes_without_a_word_too_many(tmp_path: Path)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Who runs the tests in the background of a shell has interrupts ignored, and so children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     process.stdout.readline()  # the work has begun

@@ -26,7 +26,7 @@ confirmed these results over one winter.`;
 // The most keyphrases asked for: more than anyone reads, so that the slider has something to hide.
 const MOST = 50;
 
-const state = { documents: [], model: "", phrases: [], text: "", request: null };
+const state = { documents: [], model: "", phrases: [], text: "", drawn: null, request: null };
 
 // Asking the service
 
@@ -140,6 +140,7 @@ function showDocument(number) {
   byId("copied").textContent = "";
   byId("by-hand").hidden = true;
   byId("reading").scrollTop = 0;
+  state.drawn = null;
   update();
 }
 
@@ -162,9 +163,11 @@ function spansOf(phrase, text, offsets) {
 }
 
 function shown() {
-  const least = Number(byId("least").value) / 100;
+  const least = Number(byId("least").value);
   const kind = { true: byId("show-present").checked, false: byId("show-absent").checked };
-  return state.phrases.filter((one) => kind[one.present] && (one.probability ?? 1) >= least);
+  // Rounded as on the chips: what reads 40% is at least 40%.
+  const reaches = ({ probability }) => Math.round(100 * (probability ?? 1)) >= least;
+  return state.phrases.filter((one) => kind[one.present] && reaches(one));
 }
 
 function update() {
@@ -172,6 +175,10 @@ function update() {
   const least = byId("least");
   byId("least-shown").textContent = least.disabled ? "–" : `${least.value}%`;
   least.setAttribute("aria-valuetext", `at least ${least.value}%`);
+  // Most steps of the slider change nothing, and a long text takes a while to mark.
+  const drawn = phrases.map((one) => one.at).join(" ");
+  if (drawn === state.drawn) return;
+  state.drawn = drawn;
   showPart("present", phrases.filter((one) => one.present), presentItem);
   showPart("absent", phrases.filter((one) => !one.present), absentItem);
   byId("evidence-note").hidden = !phrases.some((one) => one.evidence);

@@ -99,12 +99,10 @@ class Batcher(Generic[Item, Result]):
             self._take_back(mine)
 
     def _take_back(self, mine: Sequence[_Waiting[Item, Result]]) -> None:
-        given_up = {one for one in mine if not one.result.done()}
+        given_up = {one for one in mine if one.result.cancelled() or one.result.cancel()}
         for one in mine:
-            if one.result.done() and not one.result.cancelled():
+            if one not in given_up:
                 one.result.exception()  # seen, even where an earlier item's error was raised
-            else:
-                one.result.cancel()
         if given_up:
             self._waiting = [one for one in self._waiting if one not in given_up]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -152,3 +154,30 @@ def test_an_open_address_without_keys_is_warned_of() -> None:
         assert "this machine only" not in server.greeting
         assert server.process.stderr is not None
         assert "whoever reaches this address" in server.process.stderr.readline()
+
+
+def examples(language: str) -> list[str]:
+    guide = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.slow
+def test_the_python_example_of_the_guide() -> None:
+    (code,) = examples("python")
+    with serving() as server:
+        command = [sys.executable, "-c", code.replace("http://127.0.0.1:8000", server.address)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert any(line.startswith("None ") and "pumps" in line for line in done.stdout.splitlines())
+    assert any(line.startswith("sails ") for line in done.stdout.splitlines())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_curl_examples_of_the_guide() -> None:
+    commands = [line for block in examples("sh") for line in block.splitlines() if "curl" in line]
+    assert len(commands) == 2
+    with serving() as server:
+        for line in commands:
+            command = shlex.split(line.replace("http://127.0.0.1:8000", server.address))
+            done = subprocess.run(command, capture_output=True, cwd=ROOT, timeout=60, check=True)
+            assert json.loads(done.stdout)["documents"][0]["keyphrases"]

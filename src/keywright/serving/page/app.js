@@ -26,7 +26,7 @@ confirmed these results over one winter.`;
 // The most keyphrases asked for: more than anyone reads, so that the slider has something to hide.
 const MOST = 50;
 
-const state = { documents: [], model: "", phrases: [], text: "", drawn: null, request: null };
+const state = { documents: [], phrases: [], text: "", drawn: null, request: null };
 
 // Asking the service
 
@@ -47,7 +47,8 @@ async function answerOf(response) {
     throw new Problem(sentence + (sentence.includes("again") ? "" : waiting(response)));
   }
   if (response.ok) throw new Problem("The service sent an answer that this page cannot read.");
-  throw new Problem(`The service could not answer (status ${response.status}).${waiting(response)}`);
+  const status = `(status ${response.status})`;
+  throw new Problem(`The service could not answer ${status}.${waiting(response)}`);
 }
 
 function askForKey() {
@@ -116,7 +117,6 @@ function tellProblem(message) {
 
 function show(answer, name) {
   state.documents = answer.documents;
-  state.model = answer.model;
   const titles = state.documents.map((one, at) => one.title || one.id || `Document ${at + 1}`);
   byId("which").replaceChildren(...titles.map((title, at) => new Option(title, at)));
   byId("which-row").hidden = titles.length === 1;
@@ -157,8 +157,8 @@ function spansOf(phrase, text, offsets) {
   if (phrase.present) return phrase.places.map(([start, end]) => [offsets[start], offsets[end]]);
   if (!phrase.evidence) return [];
   // Evidence is in one line; in the text its words may stand on several.
-  const words = phrase.evidence.split(/\s+/).map((word) => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
-  const found = new RegExp(words.join("\\s+")).exec(text);
+  const literal = phrase.evidence.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  const found = new RegExp(literal.replace(/\s+/g, "\\s+")).exec(text);
   return found ? [[found.index, found.index + found[0].length]] : [];
 }
 
@@ -214,7 +214,8 @@ function chip(phrase) {
     button.append(" ", make("span", "probability", percent(phrase.probability)));
   }
   if (phrase.present) {
-    button.append(make("span", "unseen", `, ${counted(phrase.places.length, "place")} in the text`));
+    const places = counted(phrase.places.length, "place");
+    button.append(make("span", "unseen", `, ${places} in the text`));
   }
   return button;
 }
@@ -270,13 +271,15 @@ function piece(words, covering, reached) {
 
 // Hover and focus light a phrase up on both sides
 
-const numbersOf = (element) => element?.closest?.("[data-phrases]")?.dataset.phrases.split(" ") ?? [];
+function numbersOf(element) {
+  return element?.closest("[data-phrases]")?.dataset.phrases.split(" ") ?? [];
+}
 
 /** In the text an absent phrase's whole sentence would answer to the pointer: only marks do. */
 function pointedAt(element) {
   const numbers = numbersOf(element);
   const present = numbers.filter((number) => state.phrases[number].present);
-  return element?.closest?.("#reading") ? present : numbers;
+  return element?.closest("#reading") ? present : numbers;
 }
 
 /** The pointer goes before the focus. */
@@ -295,7 +298,7 @@ function goToNextPlace(button) {
   const number = button.dataset.phrases;
   const pieces = [...byId("reading").querySelectorAll("[data-phrases]")];
   const own = pieces.filter((one) => numbersOf(one).includes(number));
-  const firsts = own.filter((one) => one.previousSibling === null || !own.includes(one.previousSibling));
+  const firsts = own.filter((one) => !own.includes(one.previousSibling));
   if (!firsts.length) return;
   const next = Number(button.dataset.next ?? 0) % firsts.length;
   button.dataset.next = next + 1;
@@ -304,9 +307,10 @@ function goToNextPlace(button) {
 
 // Copying
 
+const TEX_NAMES = { "\\": "textbackslash{}", "~": "textasciitilde{}", "^": "textasciicircum{}" };
+
 const bibtexSafe = (text) =>
-  text.replace(/[\\{}&%$#_~^]/g, (mark) =>
-    ({ "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" })[mark] ?? `\\${mark}`);
+  text.replace(/[\\{}&%$#_~^]/g, (mark) => `\\${TEX_NAMES[mark] ?? mark}`);
 
 const csvCell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
 
@@ -361,7 +365,9 @@ byId("clear").addEventListener("click", () => {
   byId("text").focus();
 });
 byId("which").addEventListener("change", (event) => showDocument(Number(event.target.value)));
-for (const id of ["least", "show-present", "show-absent"]) byId(id).addEventListener("input", update);
+for (const id of ["least", "show-present", "show-absent"]) {
+  byId(id).addEventListener("input", update);
+}
 byId("controls").addEventListener("click", (event) => {
   if (event.target.dataset.copy) copy(event.target);
 });

@@ -79,6 +79,23 @@ def test_a_batch_has_like_lengths_and_the_longest_waiting_item() -> None:
     run(work())
 
 
+def test_long_items_do_not_make_long_batches() -> None:
+    async def work() -> None:
+        worker = Worker()
+        batcher = Batcher(worker, lambda item: item, most_length=100, wait=0)
+        batcher.start()
+        first = await holding(worker, batcher)
+        others = asyncio.create_task(batcher.submit([200, 60, 50, 40, 5]))
+        await asyncio.sleep(0)
+        worker.open.set()
+        assert await others == [400, 120, 100, 80, 10]
+        await first
+        assert worker.batches == [[0], [200], [60], [50, 40, 5]]
+        await batcher.close()
+
+    run(work())
+
+
 def test_what_does_not_fit_the_queue_is_refused_whole() -> None:
     async def work() -> None:
         worker = Worker()

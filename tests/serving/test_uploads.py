@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 
 import pytest
 
@@ -70,6 +71,37 @@ def test_a_reader_is_ended_with_its_request() -> None:
         uploads = Uploads(1, 100)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(uploads.read(b"Bees dance.", "a"), 0.01)
+        assert (await uploads.read(b"Bees dance.", "b")).body == "Bees dance."
+
+    asyncio.run(work())
+
+
+def pdf(lines: int) -> bytes:
+    """A PDF of one page that writes a line so often, compressed."""
+    packer = zlib.compressobj(9)
+    line = b"BT /F1 12 Tf 10 700 Td (Bees dance in the sun today) Tj ET\n"
+    stream = b"".join(packer.compress(line) for _ in range(lines)) + packer.flush()
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R"
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        page + b"/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d/Filter/FlateDecode>>stream\n%b\nendstream" % (len(stream), stream),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    objects = (b"%d 0 obj\n%b\nendobj\n" % (number, one) for number, one in enumerate(parts, 1))
+    return b"%PDF-1.4\n" + b"".join(objects) + b"trailer<</Size 6/Root 1 0 R>>\n%%EOF"
+
+
+@pytest.mark.slow
+def test_a_file_that_swells_ends_only_its_own_reader() -> None:
+    async def work() -> None:
+        uploads = Uploads(1, 100)
+        assert "Bees dance" in (await uploads.read(pdf(lines=1), "small.pdf")).text
+        content = pdf(lines=4_000_000)  # some 250 MB of drawing commands
+        assert len(content) < 1_000_000
+        with pytest.raises((RefusalError, TimeoutError)):
+            await asyncio.wait_for(uploads.read(content, "bomb.pdf"), 30)
         assert (await uploads.read(b"Bees dance.", "b")).body == "Bees dance."
 
     asyncio.run(work())

@@ -86,6 +86,7 @@ class Service:
             self._work,
             lambda document: len(document.text),
             batch=limits.batch,
+            most_length=limits.batch_characters,
             wait=limits.batch_wait,
             capacity=limits.queue,
             done=self.metrics.batched,

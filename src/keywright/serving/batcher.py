@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -34,6 +35,8 @@ class _Waiting(Generic[Item, Result]):
 class Batcher(Generic[Item, Result]):
     """Calls `work` with batches of at most `batch` items; at most `capacity` items wait.
 
+    The lengths of a batch add up to `most_length` at most, unless it is one item that is longer:
+    what comes next must not wait for all the long ones.
     `wait` is how many seconds an idle worker waits for more items. `done` is told the size of every
     batch. All methods belong to one event loop, only `work` runs in a thread.
     """
@@ -44,6 +47,7 @@ class Batcher(Generic[Item, Result]):
         length: Callable[[Item], int],
         *,
         batch: int = 32,
+        most_length: int = 64_000,
         wait: float = 0.005,
         capacity: int = 256,
         done: Callable[[int], None] = lambda size: None,
@@ -51,6 +55,7 @@ class Batcher(Generic[Item, Result]):
         self._work = work
         self._length = length
         self._batch = batch
+        self._most_length = most_length
         self._wait = wait
         self._capacity = capacity
         self._done = done
@@ -136,9 +141,12 @@ class Batcher(Generic[Item, Result]):
         # Sorting is stable: of equals, those that waited longer go first, the oldest of all among
         # them, since nothing is nearer to its length than itself.
         near = sorted(self._waiting, key=lambda one: abs(one.length - oldest))[: self._batch]
-        taken = set(near)
+        so_far = accumulate(one.length for one in near)
+        fitting = sum(length <= self._most_length for length in so_far)
+        batch = near[: max(1, fitting)]
+        taken = set(batch)
         self._waiting = [one for one in self._waiting if one not in taken]
-        return near
+        return batch
 
     async def _finish(self, batch: Sequence[_Waiting[Item, Result]]) -> None:
         """Work on a batch. If that fails, on each item alone: one must not spoil the others."""

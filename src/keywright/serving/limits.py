@@ -17,6 +17,7 @@ class Limits:
     seconds: float = 30.0  # from the first byte of a request to its answer
     queue: int = 256  # documents that wait for the model
     batch: int = 32  # documents that the model takes at once
+    batch_characters: int = 64_000  # that the model takes at once, unless one document has more
     batch_wait: float = 0.005  # seconds that an idle model waits for company; may be 0
     files: int = 16  # uploads that are read or wait for it
 

@@ -1,0 +1,118 @@
+"""`keywright serve`: keyphrases over HTTP, and a page to try them on."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import sys
+from pathlib import Path
+
+import typer
+
+from keywright.errors import ConfigError, MissingExtraError
+
+# Connections beyond this get 503 at once; a request needs one, and little else.
+CONNECTIONS = 1000
+BACKLOG = 2048
+WARM_UP = "Keyphrases tell what a text is about."
+
+
+def register(app: typer.Typer) -> None:
+    app.command("serve")(serve)
+
+
+def serve(
+    host: str = typer.Option("127.0.0.1", help="The address to listen on; 0.0.0.0: all."),
+    port: int = typer.Option(8000, min=0, max=65535, help="0: any free one."),
+    model: str = typer.Option(
+        "default", help="The model that comes with keywright, or the folder of another."
+    ),
+    keys: Path | None = typer.Option(
+        None, help="A file of names and SHA-256 hashes of the keys that may ask."
+    ),
+    rate: int = typer.Option(0, min=0, help="Requests a minute for every key; 0: any."),
+    threads: int | None = typer.Option(None, min=1, help="Threads that the model uses."),
+    max_bytes: int = typer.Option(16 * 1024 * 1024, min=1, help="Of a request's body."),
+    max_documents: int = typer.Option(64, min=1, help="Of a request."),
+    max_characters: int = typer.Option(400_000, min=1, help="Of a request's documents together."),
+    max_seconds: float = typer.Option(30.0, min=1, help="That a request may take."),
+    queue: int = typer.Option(256, min=1, help="Documents that may wait; beyond it 503."),
+) -> None:
+    """Serve keyphrases over HTTP, and a page at /.
+
+    It listens to this machine only unless --host says otherwise. Ctrl-C or SIGTERM ends it, after
+    what it accepted is answered.
+    """
+    try:
+        import uvicorn
+
+        from keywright.serving.app import Settings, create_app
+        from keywright.serving.keys import Keys
+        from keywright.serving.limits import Limits
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("keywright"):
+            raise
+        raise MissingExtraError("the service", error.name, "serve") from None
+    from keywright.generation.engine import Keywright
+    from keywright.serving import log
+
+    limits = Limits(
+        body_bytes=max_bytes,
+        documents=max_documents,
+        characters=max_characters,
+        seconds=max_seconds,
+        queue=queue,
+    )
+    known = Keys.load(keys) if keys is not None else None
+    # The folder's name and not where it lies: answers tell it to everybody.
+    settings = Settings(Path(model).name or model, limits, known, rate)
+    listening = _listen(host, port)  # before the model is loaded: a port in use is told at once
+    engine = Keywright(model, threads=threads)
+    app = create_app(engine, settings)
+    engine.generate(WARM_UP)  # what models load when they are first used, nobody should wait for
+    log.configure(sys.stderr)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        # A request that was accepted ends by itself within its time limit.
+        timeout_graceful_shutdown=int(max_seconds) + 5,
+    )
+    _announce(host, listening.getsockname()[1], known is not None)
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise ConfigError(
+            f"cannot listen on {host} port {port} ({error.strerror}); try another --port or --host"
+        ) from None
+    return listening
+
+
+def _announce(host: str, port: int, has_keys: bool) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    only = " (this machine only)" if _is_loopback(host) else ""
+    typer.echo(f"keywright: listening on http://{shown}:{port}{only}", err=True)
+    if not only and not has_keys:
+        typer.echo(
+            "keywright: warning: whoever reaches this address may use it; --keys asks for keys",
+            err=True,
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,1 @@
+"""`keywright serve`: an HTTP service over `Keywright`, and a page. See docs/serving.md."""

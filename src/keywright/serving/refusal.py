@@ -1,0 +1,31 @@
+"""A request that is not served, and why: what every error answer is made of."""
+
+from __future__ import annotations
+
+import math
+
+
+class RefusalError(Exception):
+    """Ends a request with a status, a code for programs and a message for people."""
+
+    def __init__(
+        self, status: int, code: str, message: str, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.headers = headers or {}
+
+
+def come_back(status: int, code: str, message: str, seconds: float) -> RefusalError:
+    """A refusal that holds for so many seconds only."""
+    return RefusalError(status, code, message, {"Retry-After": str(max(1, math.ceil(seconds)))})
+
+
+def too_long(characters: int, most: int) -> RefusalError:
+    return RefusalError(
+        413,
+        "text_too_long",
+        f"The text has {characters:,} characters; at most {most:,} are allowed.",
+    )

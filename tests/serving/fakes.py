@@ -1,0 +1,45 @@
+"""An engine that says at once, or as late as it is told, what a test wants to hear."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+
+from keywright.generation.keyphrases import Keyphrase
+from keywright.types import Document
+
+
+class FakeEngine:
+    """Every document's keyphrase is its first word; "boom" in a text raises an error.
+
+    While `open` is cleared the engine stands still, and `begun` tells that it has begun.
+    """
+
+    needs_all = False
+
+    def __init__(self, calibrated: bool = True) -> None:
+        self.calibrated = calibrated
+        self.open = threading.Event()
+        self.open.set()
+        self.begun = threading.Event()
+        self.batches: list[int] = []
+
+    def generate(self, texts: Iterable[Document], /) -> Iterator[list[Keyphrase]]:
+        documents = list(texts)
+        self.begun.set()
+        assert self.open.wait(20)
+        self.batches.append(len(documents))
+        return iter([_keyphrases(document) for document in documents])
+
+    def warnings(self, document: Document) -> list[str]:
+        return ["is strange"] if "strange" in document.text else []
+
+
+def _keyphrases(document: Document) -> list[Keyphrase]:
+    if "boom" in document.text:
+        raise ValueError(f"cannot read: {document.text}")
+    first = document.text.split()[0]
+    return [
+        Keyphrase(text=first, probability=0.9, present=True, places=((0, len(first)),)),
+        Keyphrase(text="beyond", probability=0.2, present=False, evidence=document.text),
+    ]

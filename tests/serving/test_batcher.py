@@ -1,0 +1,181 @@
+"""Items that arrive together are worked on together, and every caller gets its own results."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+import pytest
+
+from keywright.serving.batcher import Batcher, ClosedError, QueueFullError
+
+T = TypeVar("T")
+
+
+class Worker:
+    """Doubles numbers; `open` cleared, it stands still; it fails at a 13."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.open.set()
+        self.begun = threading.Event()
+        self.batches: list[list[int]] = []
+        self.threads: set[int] = set()
+
+    def __call__(self, items: Sequence[int]) -> list[int]:
+        self.begun.set()
+        assert self.open.wait(20)
+        self.batches.append(list(items))
+        self.threads.add(threading.get_ident())
+        if 13 in items:
+            raise ValueError("13")
+        return [2 * item for item in items]
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(asyncio.wait_for(work, 20))
+
+
+async def holding(worker: Worker, batcher: Batcher[int, int]) -> asyncio.Task[list[int]]:
+    """Have the worker stand still over a first item, so that others wait."""
+    worker.open.clear()
+    first = asyncio.create_task(batcher.submit([0]))
+    assert await asyncio.to_thread(worker.begun.wait, 20)
+    return first
+
+
+def test_results_come_in_the_order_asked_under_concurrency() -> None:
+    async def work() -> None:
+        worker = Worker()
+        batcher = Batcher(worker, lambda item: item % 7, batch=8, capacity=10_000)
+        batcher.start()
+        asked = [[n, n + 1000, n + 500] for n in range(14, 214)]
+        answers = await asyncio.gather(*(batcher.submit(one) for one in asked))
+        assert answers == [[2 * item for item in one] for one in asked]
+        assert max(map(len, worker.batches)) == 8
+        assert len(worker.batches) == 600 / 8  # no batch goes half empty while others wait
+        assert threading.get_ident() not in worker.threads
+        await batcher.close()
+
+    run(work())
+
+
+def test_a_batch_has_like_lengths_and_the_longest_waiting_item() -> None:
+    async def work() -> None:
+        worker = Worker()
+        batcher = Batcher(worker, lambda item: item, batch=3, wait=0)
+        batcher.start()
+        first = await holding(worker, batcher)
+        others = asyncio.create_task(batcher.submit([500, 1, 501, 2, 499, 3]))
+        await asyncio.sleep(0)
+        worker.open.set()
+        assert await others == [1000, 2, 1002, 4, 998, 6]
+        await first
+        assert worker.batches == [[0], [500, 501, 499], [1, 2, 3]]
+        await batcher.close()
+
+    run(work())
+
+
+def test_long_items_do_not_make_long_batches() -> None:
+    async def work() -> None:
+        worker = Worker()
+        batcher = Batcher(worker, lambda item: item, most_length=100, wait=0)
+        batcher.start()
+        first = await holding(worker, batcher)
+        others = asyncio.create_task(batcher.submit([200, 60, 50, 40, 5]))
+        await asyncio.sleep(0)
+        worker.open.set()
+        assert await others == [400, 120, 100, 80, 10]
+        await first
+        assert worker.batches == [[0], [200], [60], [50, 40, 5]]
+        await batcher.close()
+
+    run(work())
+
+
+def test_what_does_not_fit_the_queue_is_refused_whole() -> None:
+    async def work() -> None:
+        worker = Worker()
+        batcher = Batcher(worker, lambda item: item, wait=0, capacity=3)
+        batcher.start()
+        first = await holding(worker, batcher)
+        waiting = asyncio.create_task(batcher.submit([1, 2]))
+        await asyncio.sleep(0)
+        with pytest.raises(QueueFullError):
+            await batcher.submit([3, 4])
+        assert batcher.waiting == 2
+        worker.open.set()
+        assert (await first, await waiting) == ([0], [2, 4])
+        assert await batcher.submit([3, 4]) == [6, 8]
+        await batcher.close()
+
+    run(work())
+
+
+def test_an_item_that_fails_spoils_no_other() -> None:
+    async def work() -> None:
+        worker = Worker()
+        batcher = Batcher(worker, lambda item: item, batch=4)
+        batcher.start()
+        results = await asyncio.gather(
+            batcher.submit([1]), batcher.submit([13]), batcher.submit([2]), return_exceptions=True
+        )
+        assert results[0] == [2]
+        assert isinstance(results[1], ValueError)
+        assert results[2] == [4]
+        assert await batcher.submit([5]) == [10]
+        await batcher.close()
+
+    run(work())
+
+
+def test_what_nobody_waits_for_any_more_is_not_done() -> None:
+    async def work() -> None:
+        worker = Worker()
+        batcher = Batcher(worker, lambda item: item, wait=0)
+        batcher.start()
+        first = await holding(worker, batcher)
+        given_up = asyncio.create_task(batcher.submit([7]))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        assert batcher.waiting == 0
+        worker.open.set()
+        await first
+        await batcher.close()
+        assert worker.batches == [[0]]
+
+    run(work())
+
+
+def test_closing_finishes_what_was_taken_and_takes_nothing_more() -> None:
+    async def work() -> None:
+        worker = Worker()
+        batcher = Batcher(worker, lambda item: item, batch=2, wait=0)
+        batcher.start()
+        first = await holding(worker, batcher)
+        waiting = asyncio.create_task(batcher.submit([1, 2, 3]))
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(batcher.close())
+        await asyncio.sleep(0)
+        with pytest.raises(ClosedError):
+            await batcher.submit([4])
+        assert not closing.done()
+        worker.open.set()
+        await closing
+        assert (await first, await waiting) == ([0], [2, 4, 6])
+
+    run(work())
+
+
+def test_a_lone_item_waits_only_as_long_as_it_is_told() -> None:
+    async def work() -> None:
+        batcher = Batcher(Worker(), lambda item: item, batch=100, wait=0.01)
+        batcher.start()
+        assert await asyncio.wait_for(batcher.submit([1]), 5) == [2]
+        await batcher.close()
+
+    run(work())

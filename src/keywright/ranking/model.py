@@ -63,7 +63,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     most_words: int  # of a document that are read
     options: dict[str, Any]
-    stretch: dict[str, tuple[float, float]] = {}  # slope and offset of log-odds, by part
+    stretch: dict[str, tuple[float, float]]  # slope and offset of log-odds, by part
     sizes: list[int]  # documents in each book of the phrasebook
     config: dict[str, Any]  # what it was fitted with
     files: dict[str, str]

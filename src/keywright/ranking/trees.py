@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.errors import DataError
-
 Matrix = NDArray[np.float32]
 
 
@@ -17,18 +15,11 @@ class Trees:
     """Rows of features -> the probability that each is right."""
 
     def __init__(self, path: Path):
-        import onnxruntime
+        # Imported here: reading what a folder says about itself needs no ONNX Runtime.
+        from keywright.runtime.session import open_session
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # a document has too few candidates to share out
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session: Any = onnxruntime.InferenceSession(
-                path, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # its classes have no other base in common
-            raise DataError(f"cannot be loaded by ONNX Runtime: {error}", path) from error
+        # One thread: a document has too few candidates to share out.
+        self._session: Any = open_session(path, threads=1)
 
     def __call__(self, features: Matrix) -> NDArray[np.float64]:
         if not len(features):

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from keywright.data.vocab import BOS, PAD
-from keywright.errors import DataError
 from keywright.runtime.folder import DECODER, ENCODER, Manifest
 from keywright.runtime.rules import LogProbs
+from keywright.runtime.session import open_session
 from keywright.runtime.sources import Ids, Sources
 from keywright.runtime.state import Arrays, bias
 
@@ -54,8 +53,8 @@ class Engine:
     def __init__(self, folder: Path, manifest: Manifest, input_ids: Ids, threads: int):
         self.manifest = manifest
         self.input_ids = input_ids  # [V] what to read for each id that can be produced
-        self._encoder = _session(folder / ENCODER, threads)
-        self._decoder = _session(folder / DECODER, threads)
+        self._encoder = open_session(folder / ENCODER, threads)
+        self._decoder = open_session(folder / DECODER, threads)
         self._encoded = [output.name for output in self._encoder.get_outputs()]
         self._asked = [asked.name for asked in self._decoder.get_inputs()]
         self._said = [output.name for output in self._decoder.get_outputs()]
@@ -146,15 +145,3 @@ class Rows:
         copied = tokens >= size
         read[copied] = extension[self._owner[copied], tokens[copied] - size]
         return read
-
-
-def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False  # plans memory for shapes that recur; ours hardly do
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its classes have no other base in common
-        raise DataError(f"cannot be loaded by ONNX Runtime: {error}", path) from error

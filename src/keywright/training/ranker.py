@@ -132,6 +132,7 @@ def _manifest(config: Config, learnt: Sequence[Sequence[Document]]) -> Manifest:
         versions={name: importlib.metadata.version(name) for name in ("numpy", "scikit-learn")},
         most_words=config.most_words,
         options={},
+        stretch={},
         sizes=[len(documents) for documents in learnt],
         config=to_table(config),
         files={},

@@ -106,23 +106,12 @@ def load(
     that strategy or of the extractor; `batch` is how many documents are decoded together,
     `max_source` how many tokens of each are read, and `threads` how many threads a model uses.
     """
+    asked = Asked(decode, tuple(settings), batch, max_source, threads)
     if str(model) == DEFAULT:
         _check_default()
-        loaded = load(
-            DEFAULT_FOLDER,
-            decode=decode,
-            settings=settings,
-            batch=batch,
-            max_source=max_source,
-            threads=threads,
-        )
-        return replace(loaded, english="the model was trained on English")
-    if is_ranker(Path(model)):
-        return _load_ranker(Path(model), decode, settings, batch, max_source, threads)
-    if is_exported(Path(model)):
-        return _load_exported(Path(model), decode, settings, batch, max_source, threads)
+        return replace(_load(DEFAULT_FOLDER, asked), english="the model was trained on English")
     if Path(model).exists():
-        return _load_run(Path(model), decode, settings, batch, max_source, threads)
+        return _load(Path(model), asked)
     known = parts.names(EXTRACTORS)
     if str(model) not in known:
         hint = nearest(str(model), [DEFAULT, *known])
@@ -130,6 +119,25 @@ def load(
     if (decode, batch, max_source) != (None, None, None):
         raise ConfigError(f"{model} is an extractor: it has no strategy, batch or length to set")
     return _load_extractor(str(model), settings)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a model is to be used; None leaves its own choice."""
+
+    decode: str | None
+    settings: tuple[str, ...]
+    batch: int | None
+    max_source: int | None
+    threads: int | None
+
+
+def _load(folder: Path, asked: Asked) -> Loaded:
+    if is_ranker(folder):
+        return _load_ranker(folder, asked)
+    if is_exported(folder):
+        return _load_exported(folder, asked)
+    return _load_run(folder, asked)
 
 
 def after(predictor: Predictor, documents: Iterable[Document], done: int) -> Iterator[Prediction]:
@@ -157,25 +165,18 @@ def _load_extractor(name: str, settings: Sequence[str]) -> Loaded:
     return Loaded(module.build(chosen), used, english=f"{name} is made for English")
 
 
-def _load_ranker(
-    folder: Path,
-    decode: str | None,
-    settings: Sequence[str],
-    batch: int | None,
-    max_source: int | None,
-    threads: int | None,
-) -> Loaded:
-    if (decode, max_source) != (None, None):
+def _load_ranker(folder: Path, asked: Asked) -> Loaded:
+    if (asked.decode, asked.max_source) != (None, None):
         name = DEFAULT if folder == DEFAULT_FOLDER else folder
         raise ConfigError(f"{name} is a ranker: it has no decoding strategy or length to set")
     table = dict(read_ranker(folder).options)
-    for setting in settings:
+    for setting in asked.settings:
         config.override(table, setting)
     options = config.fill(RankerOptions, table, "ranker")
     writer = folder / GENERATOR
-    generate = runtime.load(writer, threads=threads).decode if is_exported(writer) else None
+    generate = runtime.load(writer, threads=asked.threads).decode if is_exported(writer) else None
     ranker = Ranker(folder, options, generate)
-    batch = batch or default_batch(1)
+    batch = asked.batch or default_batch(1)
     return Loaded(
         Batched(ranker, batch),
         {**ranker.description, "batch": batch},
@@ -184,18 +185,17 @@ def _load_ranker(
     )
 
 
-def _load_exported(
-    folder: Path,
-    decode: str | None,
-    settings: Sequence[str],
-    batch: int | None,
-    max_source: int | None,
-    threads: int | None,
-) -> Loaded:
-    if decode not in (None, "greedy"):
-        raise ConfigError(f"{folder} is an exported model: it decodes greedily, not by {decode}")
+def _load_exported(folder: Path, asked: Asked) -> Loaded:
+    if asked.decode not in (None, "greedy"):
+        raise ConfigError(
+            f"{folder} is an exported model: it decodes greedily, not by {asked.decode}"
+        )
     loaded = runtime.load(
-        folder, settings=settings, batch=batch, max_source=max_source, threads=threads
+        folder,
+        settings=asked.settings,
+        batch=asked.batch,
+        max_source=asked.max_source,
+        threads=asked.threads,
     )
     confidence = folder / CONFIDENCE
     return Loaded(
@@ -205,14 +205,7 @@ def _load_exported(
     )
 
 
-def _load_run(
-    folder: Path,
-    decode: str | None,
-    settings: Sequence[str],
-    batch: int | None,
-    max_source: int | None,
-    threads: int | None,
-) -> Loaded:
+def _load_run(folder: Path, asked: Asked) -> Loaded:
     try:
         import torch
 
@@ -224,15 +217,15 @@ def _load_run(
             raise
         raise MissingExtraError("a trained model", error.name, "train") from None
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    if asked.threads is not None:
+        torch.set_num_threads(asked.threads)
     run = runs.load(folder)
-    strategy = _strategy(run.config.decode, decode, settings)
+    strategy = _strategy(run.config.decode, asked.decode, asked.settings)
     decoder = Decoder(strategy, run.vocabulary, runs.paradigm(run.config))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model: Any = run.model.to(device)
-    batch = batch or default_batch(model.rows_per_document * decoder.beams)
-    max_source = max_source or source_length(run.config)
+    batch = asked.batch or default_batch(model.rows_per_document * decoder.beams)
+    max_source = asked.max_source or source_length(run.config)
 
     def predict(documents: Sequence[Document]) -> list[Prediction]:
         return decoder(model, make_batch(documents, run.vocabulary, max_source).to(device))

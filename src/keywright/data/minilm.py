@@ -1,4 +1,4 @@
-"""Where MiniLM is found, from whose encoder and wordpieces the default model starts.
+"""Where MiniLM is found, from whose encoder and wordpieces the pretrained models start.
 
 Only beginning a training run needs it: a trained model carries its weights and its wordpieces.
 """

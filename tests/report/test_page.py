@@ -8,7 +8,7 @@ import pytest
 
 from keywright.report import html
 from keywright.types import Document
-from tests.report.chromium import EXECUTABLE, Page, browser
+from tests.chromium import CONTRAST, EXECUTABLE, Page, browser
 from tests.report.toy import findings, panel, predictions
 
 pytestmark = [
@@ -133,27 +133,19 @@ def test_nothing_complained_and_nothing_asked_the_network(page: Page) -> None:
 
 
 # The contrast of text with what is behind it (WCAG 2.1), of the colours that carry meaning.
-CONTRASTS = """
-(() => {
-  const channels = (text) => text.match(/[\\d.]+/g).map(Number);
-  const linear = (c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-  const behind = (element) => {
-    for (let e = element; e; e = e.parentElement) {
-      const colour = channels(getComputedStyle(e).backgroundColor);
-      if (colour.length === 3 || colour[3] > 0) return colour;
-    }
-    return [255, 255, 255];
-  };
+CONTRASTS = (
+    "(() => {"
+    + CONTRAST
+    + """
   const found = {};
   const kinds = ["correct", "partial", "wrong", "missed", "ignored"];
   const chosen = ["p", "h1", "a[href='#card']", ".note", "thead th", "td small", "mark.correct",
     "mark.wrong", ...kinds.map((kind) => "#legend ." + kind)];
   for (const selector of chosen) {
     const element = document.querySelector(selector);
-    const [a, b] = [channels(getComputedStyle(element).color), behind(element)].map(light);
-    found[selector] = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    found[selector] = contrast(element);
   }
   return found;
 })()
 """
+)

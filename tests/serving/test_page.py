@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.chromium import EXECUTABLE, Page, browser
+from tests.chromium import CONTRAST, EXECUTABLE, Page, browser
 
 pytestmark = [
     pytest.mark.slow,
@@ -460,26 +460,18 @@ def test_hostile_text_is_shown_and_does_nothing(page: Page) -> None:
 
 
 # The contrast of every piece of text with what is behind it (WCAG 2.1).
-CONTRASTS = """
-(() => {
-  const channels = (text) => text.match(/[\\d.]+/g).map(Number);
-  const linear = (c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-  const behind = (element) => {
-    for (let e = element; e; e = e.parentElement) {
-      const colour = channels(getComputedStyle(e).backgroundColor);
-      if (colour.length === 3 || colour[3] > 0) return colour;
-    }
-    return [255, 255, 255];
-  };
+CONTRASTS = (
+    "(() => {"
+    + CONTRAST
+    + """
   const found = {};
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
     if (!walker.currentNode.data.trim() || !element.checkVisibility()) continue;
-    const [a, b] = [channels(getComputedStyle(element).color), behind(element)].map(light);
-    found[walker.currentNode.data.trim()] = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    found[walker.currentNode.data.trim()] = contrast(element);
   }
   return found;
 })()
 """
+)

@@ -153,3 +153,22 @@ def browser(profile: Path) -> Iterator[Page]:
         os.close(replies)
         process.terminate()
         process.wait(30)
+
+
+# Functions of JavaScript: `contrast(element)` is that of its text with what is behind (WCAG 2.1).
+CONTRAST = """
+  const channels = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const behind = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const colour = channels(getComputedStyle(e).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const contrast = (element) => {
+    const [a, b] = [channels(getComputedStyle(element).color), behind(element)].map(light);
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  };
+"""

@@ -7,8 +7,9 @@ import pytest
 
 from keywright.ranking.features import Generated, Judged, Knowledge
 from keywright.ranking.keys import keys
+from keywright.ranking.marker import LogOdds
 from keywright.ranking.phrasebook import Phrasebook, Writer, gold_stems
-from keywright.ranking.reading import Reading
+from keywright.ranking.reading import LONGEST, Reading
 from keywright.ranking.topics import Topic, Topics
 from keywright.types import Document
 
@@ -46,6 +47,12 @@ def topics(terms: list[str], labels: list[str]) -> Topics:
     )
 
 
+def marks(reading: Reading) -> LogOdds:
+    """Later words and longer phrases are better."""
+    size = len(reading.words)
+    return (np.arange(size)[:, None] + 0.1 * np.arange(LONGEST)).astype(np.float32)
+
+
 @pytest.mark.parametrize("books", [1, 2, 3])
 @pytest.mark.parametrize("terms", [[], ["heat", "pump", "hous"]])
 @pytest.mark.parametrize("labels", [[], ["energi", "heat pump"]])
@@ -57,20 +64,20 @@ def topics(terms: list[str], labels: list[str]) -> Topics:
 def test_all_features_are_numbers(
     books: int, terms: list[str], labels: list[str], document: Document
 ) -> None:
-    judged = Judged(read(document), Knowledge(phrasebook(books), topics(terms, labels)), {})
+    judged = Judged(read(document), Knowledge(phrasebook(books), topics(terms, labels), marks), {})
     for found in (judged.present(), judged.absent()):
         assert len(found.features) == len(found.phrases) == len(found.texts)
         assert np.isfinite(found.features).all()
 
 
 def test_absent_candidates_are_labels_and_what_was_written_but_stands_nowhere() -> None:
-    knowledge = Knowledge(phrasebook(1), topics(["heat"], ["energi", "heat pump"]))
+    knowledge = Knowledge(phrasebook(1), topics(["heat"], ["energi", "heat pump"]), marks)
     written = {("wind",): Generated("wind", 0, -1.0, -1.0), ("old",): Generated("old", 1, -1, -1)}
     assert Judged(read(NEW), knowledge, written).absent().phrases == [("wind",), ("energi",)]
 
 
 def test_of_a_phrase_s_words_the_least_the_most_and_the_mean_count() -> None:
-    judged = Judged(read(NEW), Knowledge(phrasebook(1), topics([], [])), {})
+    judged = Judged(read(NEW), Knowledge(phrasebook(1), topics([], []), marks), {})
     columns = judged._by_words([("hous",), ("old", "heat", "pump")], judged._words)
     assert columns["word.count.least"].tolist() == [1, 1]
     assert columns["word.count.most"].tolist() == [1, 2]
@@ -84,3 +91,14 @@ def test_the_best_labels_are_those_a_full_sort_would_give(most: int) -> None:
     topic = Topic(np.zeros(1, np.float32), log_probs)
     assert topic.best(most).tolist() == np.argsort(-log_probs)[:most].tolist()
     assert topic.ranks(log_probs).tolist() == (99 - log_probs).tolist()
+
+
+def test_of_the_marks_of_a_phrase_s_places_the_most_the_mean_and_the_first_count() -> None:
+    judged = Judged(read(NEW), Knowledge(phrasebook(1), topics([], []), marks), {})
+    found = judged._marked(list(judged.reading.candidates.values()))
+    place = list(judged.reading.candidates).index(("heat", "pump"))  # begins at words 0 and 6
+    assert found["marked.first"][place] == pytest.approx(0.1)
+    assert found["marked.mean"][place] == pytest.approx(3.1)
+    assert found["marked.most"][place] == pytest.approx(6.1)
+    assert found["marked.rank"][place] == pytest.approx(np.log1p(1))  # "pumps" at word 7 is ahead
+    assert found["marked.behind"][place] == pytest.approx(-0.9)

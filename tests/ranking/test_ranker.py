@@ -18,7 +18,7 @@ from keywright.types import Document, Prediction
 pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
-from keywright.training import ranker, topics
+from keywright.training import marker, ranker, topics
 from keywright.training.forest import Forest
 
 FIELDS = {
@@ -38,6 +38,9 @@ FILLER = [
     "study",
     "data",
 ]
+
+
+SMALL = marker.Config(stems=100, endings=50, width=16, span=8, passes=2000, warmup=5)
 
 
 def document(rng: np.random.Generator, number: int) -> Document:
@@ -76,6 +79,7 @@ def settings(base: Path, held_out: int = 150) -> ranker.Config:
         valid=(write(base / "valid.jsonl", corpus(2, 60)),),
         held_out=held_out,
         topics=topics.Config(width=8, labels=20, terms=500, commonest=0.9, epochs=12, batch=32),
+        marker=SMALL,
         trees=Forest(rounds=30, smallest=5),
     )
 
@@ -141,7 +145,9 @@ def test_a_strategy_is_refused(folder: Path) -> None:
         predictor.load(folder, decode="beam")
 
 
-@pytest.mark.parametrize("name", ["counts.npz", "topics.npz", "labels.json", "present.onnx"])
+@pytest.mark.parametrize(
+    "name", ["counts.npz", "topics.npz", "labels.json", "marker.onnx", "present.onnx"]
+)
 def test_a_damaged_or_missing_file_is_named(folder: Path, tmp_path: Path, name: str) -> None:
     for file in folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -153,11 +159,12 @@ def test_a_damaged_or_missing_file_is_named(folder: Path, tmp_path: Path, name: 
         predictor.load(tmp_path)
 
 
-def test_counts_and_topics_are_used_again(folder: Path, tmp_path: Path) -> None:
+def test_what_was_learnt_is_used_again(folder: Path, tmp_path: Path) -> None:
     again = shutil.copytree(folder, tmp_path / "model")
     said = refit(again, tmp_path)
     assert "counts and topics are there already" in said
-    assert not any("counted" in text for text in said)
+    assert "the marker is there already" in said
+    assert not any("counted" in text or "stems" in text for text in said)
     documents = corpus(8, 10)
     assert predicted(predictor.load(again), documents) == predicted(
         predictor.load(folder), documents
@@ -168,6 +175,7 @@ def test_counts_that_know_the_trees_documents_are_not_used(folder: Path, tmp_pat
     again = shutil.copytree(folder, tmp_path / "model")
     said = refit(again, tmp_path, held_out=200)  # 50 of them were counted
     assert any("200 documents counted" in text for text in said)
+    assert any("marker: 200 documents" in text for text in said)
 
 
 def refit(folder: Path, base: Path, held_out: int = 150) -> list[str]:
@@ -198,7 +206,9 @@ def test_keyphrases_that_are_never_candidates_are_refused(tmp_path: Path) -> Non
         Document(title="fish", body="cod swim", keyphrases=("zebra",)),
     ]
     path = write(tmp_path / "train.jsonl", documents)
-    config = ranker.Config(train=(path,), valid=(path,), topics=topics.Config(commonest=0.9))
+    config = ranker.Config(
+        train=(path,), valid=(path,), topics=topics.Config(commonest=0.9), marker=SMALL
+    )
     with pytest.raises(KeywrightError, match=r"0 of .* present candidates are keyphrases"):
         ranker.fit(config, tmp_path / "model", None, lambda text: None)
 

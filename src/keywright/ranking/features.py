@@ -6,7 +6,7 @@ or moved is a new format of rankers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from keywright.extractors._candidates import Stems
 from keywright.ranking.keys import Keys, keys
+from keywright.ranking.marker import LogOdds
 from keywright.ranking.phrasebook import (
     DOCUMENTS,
     KEYPHRASES,
@@ -65,6 +66,7 @@ class Knowledge:
 
     book: Phrasebook
     topics: Topics
+    marker: Callable[[Reading], LogOdds]
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Judged:
 
     def __init__(self, reading: Reading, knowledge: Knowledge, written: Written):
         self.reading = reading
-        self.book, self.topics = knowledge.book, knowledge.topics
+        self.book, self.topics, self.marker = knowledge.book, knowledge.topics, knowledge.marker
         self.written = written
         self.topic: Topic = self.topics.of(reading.terms)
         self._norm = float(np.linalg.norm(self.topic.vector)) or 1.0
@@ -96,6 +98,7 @@ class Judged:
             **self._document(len(phrases)),
             **self._counted(seen, texts),
             **self._contained(phrases),
+            **self._marked(seen),
             **self._common(phrases, self._words),
         }
         return _candidates(phrases, texts, columns)
@@ -150,7 +153,9 @@ class Judged:
 
     def _counted(self, seen: Sequence[Candidate], texts: Sequence[str]) -> dict[str, Column]:
         reading = self.reading
-        numbers = np.array([(one.count, one.first, one.last) for one in seen], dtype=np.float32)
+        numbers = np.array(
+            [(one.count, one.places[0], one.places[-1]) for one in seen], dtype=np.float32
+        )
         count, first, last = numbers.reshape(-1, 3).T
         size = max(1, len(reading.words))
         return {
@@ -179,6 +184,25 @@ class Judged:
         within = np.array([longer.get(phrase, 0) for phrase in phrases], np.float32)
         counts = np.array([found[phrase].count for phrase in phrases], np.float32)
         return {"within": within / counts.clip(min=1), "parts": counts / parts.clip(min=1)}
+
+    def _marked(self, seen: Sequence[Candidate]) -> dict[str, Column]:
+        """What the marker thinks of the places where a phrase stands."""
+        counts = np.array([one.count for one in seen], np.int64)
+        starts = np.array([place for one in seen for place in one.places], np.int64)
+        lengths = np.array([len(one.words) for one in seen], np.int64)
+        odds = self.marker(self.reading)[starts, np.repeat(lengths, counts) - 1]
+        begin = counts.cumsum() - counts
+        most = np.maximum.reduceat(odds, begin) if len(seen) else odds
+        mean = np.add.reduceat(odds, begin) / counts if len(seen) else odds
+        better = np.empty(len(seen), np.float32)
+        better[np.argsort(-most, kind="stable")] = np.arange(len(seen))
+        return {
+            "marked.most": most,
+            "marked.mean": mean,
+            "marked.first": odds[begin],
+            "marked.rank": np.log1p(better),
+            "marked.behind": most - most.max(initial=NOT_A_LABEL),
+        }
 
     def _common(self, phrases: Sequence[Stems], words: Words) -> dict[str, Column]:
         """Features that present and absent phrases have alike."""

@@ -3,6 +3,7 @@
 ranker.json     settings, names of features, where it comes from, SHA-256 of the other files
 counts.npz      the phrasebook
 topics.npz      the topic model
+marker.onnx     the marker, and marker.json the words it knows
 labels.json     the known keyphrases
 present.onnx    trees that judge what stands in the text
 absent.onnx     trees that judge what does not
@@ -27,6 +28,7 @@ from keywright.config import Count, Probability, to_table
 from keywright.errors import DataError
 from keywright.ranking.features import Candidates, Generated, Judged, Knowledge, Written
 from keywright.ranking.keys import Table
+from keywright.ranking.marker import Marker
 from keywright.ranking.phrasebook import Phrasebook
 from keywright.ranking.reading import Reading
 from keywright.ranking.topics import Topics
@@ -41,11 +43,13 @@ MANIFEST = "ranker.json"
 COUNTS = "counts.npz"
 TOPICS = "topics.npz"
 LABELS = "labels.json"
+MARKER = "marker.onnx"
+MARKER_WORDS = "marker.json"
 PRESENT = "present.onnx"
 ABSENT = "absent.onnx"
 GENERATOR = "generator"
-FILES = (COUNTS, TOPICS, LABELS, PRESENT, ABSENT)
-FORMAT = 1
+FILES = (COUNTS, TOPICS, LABELS, MARKER, MARKER_WORDS, PRESENT, ABSENT)
+FORMAT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,6 +203,7 @@ def read_knowledge(folder: Path, manifest: Manifest) -> Knowledge:
             topics["label_vectors"].astype(np.float32),
             topics["label_bias"],
         ),
+        Marker(folder / MARKER, folder / MARKER_WORDS),
     )
 
 

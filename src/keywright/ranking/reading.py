@@ -17,17 +17,19 @@ from keywright.text.tokenise import DIGIT, document_words
 from keywright.types import Document
 
 LONGEST = 5  # words of a candidate
-MARKS = frozenset("<>,().'%_") | {"<unk>", "<pad>"}
+NO_WORDS = frozenset({"<unk>", "<pad>"})
 
 
-@dataclass
+@dataclass(frozen=True)
 class Candidate:
-    """A run of words, wherever it stands."""
+    """A run of words, and the places where it begins."""
 
     words: Sequence[str]
-    count: int
-    first: int
-    last: int
+    places: list[int]
+
+    @property
+    def count(self) -> int:
+        return len(self.places)
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,8 @@ class Reading:
 
     @classmethod
     def of(cls, document: Document, most_words: int) -> Reading:
-        title, body = document_words(document)
-        words = [*title, BORDER, *body][:most_words]
-        stemmed = stems(words)
-        return cls(words, stemmed, min(len(title), len(words)), _candidates(words, stemmed))
+        words, stemmed, title = read_words(document, most_words)
+        return cls(words, stemmed, title, _candidates(words, stemmed))
 
     @cached_property
     def tally(self) -> Counter[str]:
@@ -68,12 +68,28 @@ class Reading:
         return np.unique(keys([*((stem,) for stem in self.tally), *pairs]))
 
 
+def read_words(document: Document, most_words: int) -> tuple[list[str], list[str], int]:
+    """The first words of a document, their stems, and how many of them are its title."""
+    title, body = document_words(document)
+    words = [*title, BORDER, *body][:most_words]
+    return words, stems(words), min(len(title), len(words))
+
+
+def is_mark(word: str) -> bool:
+    """Whether a word is punctuation, which no phrase reaches over."""
+    return word in NO_WORDS or (word != DIGIT and not any(map(str.isalnum, word)))
+
+
+def can_begin(word: str) -> bool:
+    return len(word) > 1 and word != DIGIT
+
+
 def _candidates(words: Sequence[str], stemmed: Sequence[str]) -> dict[Stems, Candidate]:
     found: dict[Stems, Candidate] = {}
-    inner = [word not in MARKS for word in words]
+    inner = [not is_mark(word) for word in words]
     outer = [ok and word not in STOPWORDS for ok, word in zip(inner, words, strict=True)]
     for start, word in enumerate(words):
-        if not outer[start] or len(word) < 2 or word == DIGIT:
+        if not outer[start] or not can_begin(word):
             continue
         for end in range(start + 1, min(start + LONGEST, len(words)) + 1):
             if not inner[end - 1]:
@@ -83,8 +99,7 @@ def _candidates(words: Sequence[str], stemmed: Sequence[str]) -> dict[Stems, Can
             phrase = tuple(stemmed[start:end])
             seen = found.get(phrase)
             if seen is None:
-                found[phrase] = Candidate(words[start:end], 1, start, start)
+                found[phrase] = Candidate(words[start:end], [start])
             else:
-                seen.count += 1
-                seen.last = start
+                seen.places.append(start)
     return found

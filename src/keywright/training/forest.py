@@ -19,16 +19,23 @@ ALIKE = 1e-4  # the largest difference of probabilities that rounding may make
 
 @dataclass(frozen=True)
 class Forest:
-    rounds: Count = 400  # fewer, if a tenth of the rows is predicted no better
+    rounds: Count = 400  # fewer, if the documents kept for it are predicted no better
     leaves: Count = 31
     smallest: Count = 100  # rows of a leaf
     learning_rate: Positive = 0.08
     l2: NonNegative = 1.0
 
 
-def write_trees(
-    path: Path, rows: NDArray[np.float32], right: NDArray[np.bool_], config: Forest
-) -> None:
+@dataclass(frozen=True)
+class Rows:
+    """The features of candidates, and which of them are right."""
+
+    features: NDArray[np.float32]  # [C, F]
+    right: NDArray[np.bool_]  # [C]
+
+
+def write_trees(path: Path, learnt: Rows, kept: Rows, config: Forest) -> None:
+    """Fit trees on rows until those kept aside, of other documents, are predicted no better."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     fitted = HistGradientBoostingClassifier(
@@ -40,10 +47,10 @@ def write_trees(
         early_stopping=True,
         n_iter_no_change=15,
         random_state=0,
-    ).fit(rows, right)
+    ).fit(learnt.features, learnt.right, X_val=kept.features, y_val=kept.right)
     with atomic_write(path, "wb") as file:
-        file.write(_graph(fitted, rows.shape[1]).SerializeToString())
-    some = rows[:: max(1, len(rows) // 5000)]
+        file.write(_graph(fitted, learnt.features.shape[1]).SerializeToString())
+    some = kept.features[:: max(1, len(kept.features) // 5000)]
     difference = np.abs(fitted.predict_proba(some)[:, 1] - Trees(path)(some)).max(initial=0.0)
     if difference > ALIKE:
         raise KeywrightError(

@@ -29,6 +29,7 @@ from keywright.nn.loss import Loss
 from keywright.training import checkpoint, optimiser, run, schedule, validate
 from keywright.training import setup as setups
 from keywright.training.checkpoint import Checkpoint
+from keywright.training.denormals import without_denormals
 from keywright.training.interrupt import Interruption
 from keywright.training.log import Log
 from keywright.training.prefetch import ahead
@@ -415,12 +416,10 @@ def _tuned(threads: int) -> Iterator[None]:
     """Torch set up for training, and as it was afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads or before)
-    # Denormal numbers, which dying units breed, cost a CPU a hundred times what others do.
-    torch.set_flush_denormal(True)
     try:
-        yield
+        with without_denormals():
+            yield
     finally:
-        torch.set_flush_denormal(False)
         torch.set_num_threads(before)
 
 

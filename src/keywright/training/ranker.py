@@ -1,8 +1,8 @@
 """Fitting a ranker: see `ranking` for what it is.
 
-Counts and topics are learnt from most of the training documents, trees from the others, for which
-counts and topics are as ignorant of the gold as they will be of new documents. Validation documents
-set the two numbers that stretch the trees' probabilities, and the limits of what is said.
+Counts, topics and the marker are learnt from most of the training documents, trees from the others,
+of whose gold the former are as ignorant as they will be of that of new documents. Validation
+documents set the two numbers that stretch the trees' probabilities, and the limits of what is said.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from keywright.config import Count, to_table
 from keywright.data.documents import read_documents
 from keywright.errors import DataError, KeywrightError
 from keywright.evaluate import evaluate
+from keywright.export.marker import write_marker
 from keywright.files import atomic_write
 from keywright.ranking import phrasebook
 from keywright.ranking.features import Candidates, Judged, Knowledge, Written
@@ -37,6 +38,8 @@ from keywright.ranking.model import (
     GENERATOR,
     LABELS,
     MANIFEST,
+    MARKER,
+    MARKER_WORDS,
     PRESENT,
     TOPICS,
     Label,
@@ -50,13 +53,18 @@ from keywright.ranking.reading import Reading
 from keywright.ranking.trees import Trees
 from keywright.runtime.batched import Decode
 from keywright.runtime.folder import sha256
+from keywright.training import marker as marker_training
 from keywright.training import topics as topic_training
-from keywright.training.forest import Forest, write_trees
+from keywright.training.forest import Forest, Rows, write_trees
 from keywright.types import Document, Prediction, ScoredPhrase
 
 BATCH = 32
 PARTS = (("present", PRESENT), ("absent", ABSENT))
-LEARNT = "learnt.txt"  # names what counts and topics were learnt from; loading does not need it
+# They name what was learnt from, so that it is learnt once; loading does not need them.
+COUNTS_FROM, MARKER_FROM = "counts.txt", "marker.txt"
+MARKER_CHECKPOINT = "marker.safetensors"
+KEPT = 10  # every tenth document tells when trees have learnt enough
+CHECKED = 64  # documents whose marks must be the same in ONNX
 LIMITS = tuple(round(0.01 * step, 2) for step in range(1, 61))
 
 
@@ -69,6 +77,7 @@ class Config:
     held_out: Count = 12_000  # of each training file, for the trees
     most_words: Count = 400
     topics: topic_training.Config = field(default_factory=topic_training.Config)
+    marker: marker_training.Config = field(default_factory=marker_training.Config)
     trees: Forest = field(default_factory=Forest)
 
 
@@ -77,7 +86,7 @@ Probabilities = NDArray[np.float64]
 
 
 def fit(config: Config, folder: Path, generator: Path | None, say: Say) -> None:
-    """Fit a ranker into a folder; counts and topics are kept that are there already, learnt alike.
+    """Fit a ranker into a folder; what is there already and was learnt alike is kept.
 
     `generator` is the folder of an exported model, which becomes part of the ranker.
     """
@@ -140,32 +149,66 @@ def _manifest(config: Config, learnt: Sequence[Sequence[Document]]) -> Manifest:
 
 
 def _learn_once(config: Config, learnt: list[list[Document]], folder: Path, say: Say) -> None:
-    """Learn counts and topics, unless they are there, learnt from these documents in this way.
+    """Learn all but the trees, unless it is there, learnt from these documents in this way.
 
-    Of other documents they might know the gold of those that trees are to be fitted on.
+    Of other documents it might know the gold of those that trees are to be fitted on.
     """
-    origin, note = _origin(config, learnt), folder / LEARNT
-    whole = all((folder / name).is_file() for name in (COUNTS, TOPICS, LABELS, LEARNT))
-    if whole and note.read_text("utf-8") == origin:
+    documents = _digest(learnt)
+    origin = _origin(documents, config, config.topics)
+    if _is_there(folder / COUNTS_FROM, origin, COUNTS, TOPICS, LABELS):
         say("counts and topics are there already")
-        return
+    else:
+        _learn_counts(config, learnt, folder, say)
+        _vouch(folder / COUNTS_FROM, origin)
+    origin = _origin(documents, config, config.marker)
+    if _is_there(folder / MARKER_FROM, origin, MARKER, MARKER_WORDS):
+        say("the marker is there already")
+    else:
+        _learn_marker(config, learnt, folder, origin, say)
+        _vouch(folder / MARKER_FROM, origin)
+
+
+def _is_there(note: Path, origin: str, *files: str) -> bool:
+    whole = all((note.parent / name).is_file() for name in (note.name, *files))
+    if whole and note.read_text("utf-8") == origin:
+        return True
     note.unlink(missing_ok=True)  # it comes last, when all it vouches for is there
-    _learn(config, learnt, folder, say)
+    return False
+
+
+def _vouch(note: Path, origin: str) -> None:
     with atomic_write(note) as file:
         cast(IO[str], file).write(origin)
 
 
-def _origin(config: Config, learnt: Iterable[Iterable[Document]]) -> str:
-    """A digest of all that counts and topics depend on."""
-    settings = [FORMAT, config.most_words, to_table(config.topics)]
-    digest = blake2b(msgspec.json.encode(settings))
+def _digest(learnt: Iterable[Iterable[Document]]) -> str:
+    digest = blake2b()
     for book, documents in enumerate(learnt):
         for document in documents:
             digest.update(msgspec.json.encode((book, document)))
     return digest.hexdigest()
 
 
-def _learn(config: Config, learnt: list[list[Document]], folder: Path, say: Say) -> None:
+def _origin(documents: str, config: Config, part: Any) -> str:
+    """A digest of all that a part depends on."""
+    settings = [FORMAT, config.most_words, to_table(part), documents]
+    return blake2b(msgspec.json.encode(settings)).hexdigest()
+
+
+def _learn_marker(
+    config: Config, learnt: list[list[Document]], folder: Path, origin: str, say: Say
+) -> None:
+    every = [document for documents in learnt for document in documents]
+    corpus = marker_training.Corpus(every, config.most_words, config.marker)
+    say(f"marker: {len(corpus):,} documents, {len(corpus.known.stems):,} stems")
+    model = marker_training.learn(corpus, config.marker, folder / MARKER_CHECKPOINT, origin, say)
+    some = range(0, len(corpus), max(1, len(corpus) // CHECKED))
+    write_marker(folder / MARKER, model, corpus.batch(list(some)))
+    with atomic_write(folder / MARKER_WORDS, "wb") as file:
+        cast(IO[bytes], file).write(msgspec.json.encode(corpus.known))
+
+
+def _learn_counts(config: Config, learnt: list[list[Document]], folder: Path, say: Say) -> None:
     writer = phrasebook.Writer(len(learnt))
     terms = []
     for book, documents in enumerate(learnt):
@@ -237,12 +280,14 @@ def _with_written(
 def _fit_trees(config: Config, folder: Path, samples: Sequence[Sample], say: Say) -> None:
     say(f"{len(samples):,} documents for the trees")
     for part, name in PARTS:
-        rows, right = _rows(samples, part)
-        say(f"{part}: {len(rows):,} candidates, {right.mean():.2%} right")
-        write_trees(folder / name, rows, right, config.trees)
+        rows = _rows(samples, part)
+        say(f"{part}: {len(rows.right):,} candidates, {rows.right.mean():.2%} right")
+        kept = samples[::KEPT]  # they are sorted by length: these are of all lengths
+        others = [sample for number, sample in enumerate(samples) if number % KEPT]
+        write_trees(folder / name, _rows(others, part), _rows(kept, part), config.trees)
 
 
-def _rows(samples: Sequence[Sample], part: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def _rows(samples: Sequence[Sample], part: str) -> Rows:
     """The features of all candidates, and which of them are right: some, or nothing is learnt."""
     candidates: list[Candidates] = [getattr(sample, part) for sample in samples]
     right = np.array(
@@ -259,7 +304,7 @@ def _rows(samples: Sequence[Sample], part: str) -> tuple[NDArray[np.float32], ND
             f"{len(samples):,} documents they come from, so there is nothing to tell apart; give "
             "more documents, and look at their keyphrases"
         )
-    return np.concatenate([one.features for one in candidates]), right
+    return Rows(np.concatenate([one.features for one in candidates]), right)
 
 
 def _finish(
@@ -273,9 +318,9 @@ def _finish(
     samples = _samples(knowledge, documents, generate, config.most_words)
     stretch, options = {}, {}
     for part, name in PARTS:
-        rows, right = _rows(samples, part)
+        rows = _rows(samples, part)
         trees = Trees(folder / name)
-        stretch[part] = _stretch(trees(rows), right)
+        stretch[part] = _stretch(trees(rows.features), rows.right)
         options[f"least_{part}"] = _limit(samples, part, trees, stretch[part], say)
     files = {name: sha256(folder / name) for name in FILES}
     complete = msgspec.structs.replace(manifest, options=options, stretch=stretch, files=files)

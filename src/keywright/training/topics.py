@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +19,7 @@ from keywright.ranking.phrasebook import gold_stems
 from keywright.ranking.topics import Topics
 from keywright.text.stem import stems
 from keywright.text.tokenise import words
+from keywright.training.denormals import without_denormals
 from keywright.types import Document
 
 
@@ -64,7 +64,7 @@ def learn(
             f"topics cannot be learnt: none of {len(documents):,} documents has both a keyphrase "
             "and a word that others have as well; give more documents"
         )
-    with torch.random.fork_rng(devices=[]), _without_denormals():
+    with torch.random.fork_rng(devices=[]), without_denormals():
         vectors, output = _fit(inputs, targets, torch.from_numpy(idf), len(labels), config, say)
     return Topics(
         terms,
@@ -107,16 +107,6 @@ def _terms(
     # The most frequent of those that are not too frequent.
     chosen = np.sort(np.argsort(-count.astype(np.int64), kind="stable")[: config.terms])
     return table.keys[chosen], np.log(documents / count[chosen]).astype(np.float32)
-
-
-@contextmanager
-def _without_denormals() -> Iterator[None]:
-    """Vectors of rare terms decay into numbers that cost a CPU a hundred times what others do."""
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
 
 
 def _fit(

@@ -5,22 +5,36 @@
 
 The errors are those of `keywright calibrate`, in points, with 95% intervals: 10 bins of equal
 width, present and absent phrases apart, every distinct phrase of a document once. A phrase's
-probability is its `confidence`, or 1/KPP where the model states none. The last rows take all test
-sets together, under plain chan19, which stems SemEval's stems once more.
+probability is its `confidence`, or 1/KPP where the model states none. "Adapted" is what is left
+when a logistic curve is fitted on other documents of the same test set, as `keywright calibrate
+--fit logistic` does: 5-fold cross-validation over documents. The last rows take all test sets
+together, under plain chan19, which stems SemEval's stems once more.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.systems import CORPORA, DATA, models, pairs, predictions, read_corpora, reported
 from keywright.analysis.calibration_plots import reliability, save
-from keywright.calibration.calibrate import Calibration, PartCalibration, calibrate
+from keywright.calibration.calibrate import (
+    Calibration,
+    PartCalibration,
+    Recalibration,
+    gather,
+    measure,
+    recalibration,
+)
+from keywright.calibration.fit import cross_validate
 from keywright.cli._table import Row, titled
+from keywright.evaluate import Pair
 from keywright.predictor import DEFAULT
+from keywright.protocols import DEFAULT as DEFAULT_PROTOCOL
+from keywright.protocols._base import Protocol
 
 PARTS = ("present", "absent")
 EVERYTHING = "all of them"
@@ -34,14 +48,12 @@ def main() -> None:
         made = predictions(model, corpora, options.cache)
         paired = {corpus.name: list(pairs(corpus, made[corpus.name])) for corpus in corpora}
         found = {
-            corpus.name: calibrate(
-                paired[corpus.name], corpus.protocol, resamples=options.resamples
-            )
+            corpus.name: measured(paired[corpus.name], corpus.protocol, options.resamples)
             for corpus in corpora
         }
         if len(corpora) > 1:
             everything = chain.from_iterable(paired.values())
-            found[EVERYTHING] = calibrate(everything, resamples=options.resamples)
+            found[EVERYTHING] = measured(everything, DEFAULT_PROTOCOL, options.resamples)
         tables.append((model.name, list(rows(found))))
         if options.plot is not None:
             draw(found, options.plot / model.name)
@@ -61,8 +73,22 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def rows(found: dict[str, Calibration]) -> Iterator[Row]:
-    for name, calibration in found.items():
+class Measured(NamedTuple):
+    stated: Calibration
+    adapted: Recalibration
+
+
+def measured(pairs: Iterable[Pair], protocol: str | Protocol, resamples: int) -> Measured:
+    found = gather(pairs, protocol)
+    probability = cross_validate(found.sample)
+    return Measured(
+        measure(found, resamples=resamples),
+        recalibration(found.sample, probability, resamples=resamples),
+    )
+
+
+def rows(found: dict[str, Measured]) -> Iterator[Row]:
+    for name, (calibration, adapted) in found.items():
         for part in PARTS:
             measured = calibration[part]
             yield {
@@ -72,6 +98,7 @@ def rows(found: dict[str, Calibration]) -> Iterator[Row]:
                 "mean probability": _points(measured.confidence),
                 "right": _points(measured.accuracy),
                 "ECE": _with_interval(measured),
+                "adapted": _with_interval(adapted.after[part]),
             }
 
 
@@ -85,9 +112,9 @@ def _with_interval(measured: PartCalibration) -> str:
     return shown if limits is None else f"{shown} ({_points(limits[0])}–{_points(limits[1])})"
 
 
-def draw(found: dict[str, Calibration], folder: Path) -> None:
+def draw(found: dict[str, Measured], folder: Path) -> None:
     figures = {}
-    for name, calibration in found.items():
+    for name, (calibration, _) in found.items():
         parts = {part: calibration[part] for part in PARTS if calibration[part].phrases}
         if parts:
             figures[name.replace(" ", "-")] = reliability(parts, name)

@@ -99,14 +99,33 @@ def load(
     batch: int | None = None,
     max_source: int | None = None,
     threads: int | None = None,
+    calibration: str | Path | None = None,
 ) -> Loaded:
     """The predictor that `model` names: "default", a folder of a model, or an extractor.
 
     `decode` is the strategy of a trained model, its own by default; `settings` are KEY=VALUE of
     that strategy or of the extractor; `batch` is how many documents are decoded together,
     `max_source` how many tokens of each are read, and `threads` how many threads a model uses.
+    `calibration` is a file that `keywright calibrate --fit` wrote for this model: phrases then have
+    its probabilities, those of the documents that it was fitted on.
     """
     asked = Asked(decode, tuple(settings), batch, max_source, threads)
+    loaded = _named(model, asked)
+    return loaded if calibration is None else _recalibrated(loaded, model, Path(calibration))
+
+
+def _recalibrated(loaded: Loaded, model: str | Path, path: Path) -> Loaded:
+    confidence = Recalibrator.from_json(path)
+    if confidence.source == "stated" and not loaded.calibrated:
+        raise ConfigError(
+            f"{path} starts from probabilities that predictions state, and {model} has none of its "
+            "own; fit it with --confidence kpp"
+        )
+    used = {**loaded.settings, "calibration": hashlib.sha256(confidence.to_json()).hexdigest()}
+    return replace(loaded, confidence=confidence, settings=used)
+
+
+def _named(model: str | Path, asked: Asked) -> Loaded:
     if str(model) == DEFAULT:
         _check_default()
         return replace(_load(DEFAULT_FOLDER, asked), english="the model was trained on English")
@@ -116,9 +135,9 @@ def load(
     if str(model) not in known:
         hint = nearest(str(model), [DEFAULT, *known])
         raise DataError(f"no run folder, and no extractor either{hint}", model)
-    if (decode, batch, max_source) != (None, None, None):
+    if (asked.decode, asked.batch, asked.max_source) != (None, None, None):
         raise ConfigError(f"{model} is an extractor: it has no strategy, batch or length to set")
-    return _load_extractor(str(model), settings)
+    return _load_extractor(str(model), asked.settings)
 
 
 @dataclass(frozen=True)

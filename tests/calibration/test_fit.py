@@ -183,5 +183,9 @@ def test_bad_requests() -> None:
         fit(some, "logistic", ("colour",))
     with pytest.raises(KeywrightError, match="no phrase with token probabilities"):
         fit(sample([], []), "beta")
-    with pytest.raises(KeywrightError, match="1/KPP"):
-        fit(dataclasses.replace(some, source="stated"), "beta")
+
+
+def test_what_it_starts_from_is_kept() -> None:
+    some = drawn(20, lambda c: c)
+    assert fit(some, "beta").source == "kpp"
+    assert fit(dataclasses.replace(some, source="stated"), "beta").source == "stated"

@@ -55,6 +55,19 @@ def test_beyond_what_was_seen_nothing_runs_away() -> None:
     assert far == pytest.approx(1 / (1 + np.exp(-2.0)))
 
 
+def test_it_starts_from_what_is_stated_if_it_was_fitted_so() -> None:
+    sure = msgspec.structs.replace(phrase("beam search", 0.8, 0.8), confidence=0.3)
+    absent = ScoredPhrase(text="decoding", confidence=0.5)
+    unknown = phrase("outputs", 0.9)
+    stated = msgspec.structs.replace(HALF, source="stated")
+    found = stated.apply(TEXT, prediction(sure, absent, unknown)).phrases
+    assert [one.confidence for one in found] == [
+        pytest.approx(0.3),
+        pytest.approx(0.05),
+        None,
+    ]
+
+
 def test_apply_sets_confidence_and_leaves_the_rest() -> None:
     made = prediction(
         phrase("beam search", 0.8, 0.8), phrase("decoding", 0.5), phrase("Decoding", 0.9), id="d1"

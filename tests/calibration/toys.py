@@ -44,6 +44,7 @@ def sample(
         correct=np.asarray(correct, dtype=bool),
         confidence=values,
         own=values,
+        before=values,
         words=np.ones(size),
         rank=np.zeros(size),
         position=np.full(size, 0.5),

@@ -179,7 +179,9 @@ def test_without_probabilities_it_says_what_is_left_out(run: Run, tmp_path: Path
     found = ok(run, *files)
     assert "left out: no phrase has token probabilities" in found
     assert "Present gold phrases by where they first occur" in found
-    assert "no phrase with token probabilities to fit" in error(run, *files, "--fit", "beta")
+    assert "no phrase with token probabilities or a confidence to fit" in error(
+        run, *files, "--fit", "beta"
+    )
 
 
 def test_one_document(run: Run, tmp_path: Path) -> None:
@@ -256,3 +258,31 @@ def test_documents_that_do_not_match(run: Run, tmp_path: Path) -> None:
     kept = Path(files[3]).read_text().splitlines()[:2]
     Path(files[3]).write_text("\n".join(kept) + "\n")
     assert "no prediction for document '2'" in error(run, *files)
+
+
+def test_stated_confidences_are_recalibrated_where_there_is_nothing_else(
+    run: Run, tmp_path: Path
+) -> None:
+    documents, predictions = corpus(tmp_path)[1::2]
+    lines = [json.loads(line) for line in Path(predictions).read_text().splitlines()]
+    for line in lines:
+        for one in line["phrases"]:
+            (one["confidence"],) = one.pop("token_probs")
+    Path(predictions).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    fitted = tmp_path / "fitted.json"
+    files = ("--documents", documents, "--predictions", predictions)
+    told = ok(run, *files, "--fit", "beta", "--output", fitted, "--format", "json")
+    fold = json.loads(told)["recalibration"]
+    assert fold["after"]["present"]["scores"]["ECE"] < fold["before"]["present"]["scores"]["ECE"]
+    assert json.loads(fitted.read_text())["source"] == "stated"
+    again = tmp_path / "again.jsonl"
+    told = ok(run, *files, "--apply", fitted, "--output", again, "--format", "json")
+    assert json.loads(told)["recalibration"]["before"] == fold["before"]
+    before = [one["confidence"] for line in lines for one in line["phrases"]]
+    after = [
+        one["confidence"]
+        for line in again.read_text().splitlines()
+        for one in json.loads(line)["phrases"]
+    ]
+    # The model was twice as sure as it should be.
+    assert sum(after) == pytest.approx(sum(before) / 2, rel=0.15)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from keywright import Keywright, predictor
+from keywright.calibration.recalibrate import Isotonic, Recalibrator
 from keywright.errors import ConfigError, DataError, KeywrightError
 from keywright.predictor import Loaded
 from keywright.types import Document, Prediction
@@ -216,3 +217,35 @@ def test_keyphrases_that_are_never_candidates_are_refused(tmp_path: Path) -> Non
 def test_windows_that_would_be_cut_are_refused(folder: Path) -> None:
     with pytest.raises(ConfigError, match="reads at most 399 words"):
         Keywright(folder, window_words=400)
+
+
+def test_a_calibration_for_other_documents_changes_what_is_stated(
+    folder: Path, tmp_path: Path
+) -> None:
+    half = Isotonic((0.0, 1.0), (0.0, 0.5))
+    path = tmp_path / "half.json"
+    Recalibrator(method="isotonic", present=half, absent=half, source="stated").save(path)
+    plain, halved = predictor.load(folder), predictor.load(folder, calibration=path)
+    documents = corpus(9, 5)
+    for before, after in zip(
+        predicted(plain, documents), predicted(halved, documents), strict=True
+    ):
+        assert after.texts == before.texts
+        assert [2 * (one.confidence or 0) for one in after.phrases] == pytest.approx(
+            [one.confidence for one in before.phrases]
+        )
+    assert plain.settings != halved.settings
+    text = documents[0].text
+    assert Keywright(folder, calibration=path).generate(text)[0].probability == pytest.approx(
+        (Keywright(folder).generate(text)[0].probability or 0) / 2
+    )
+
+
+def test_a_calibration_of_stated_probabilities_needs_some(tmp_path: Path) -> None:
+    path = tmp_path / "stated.json"
+    Recalibrator(method="isotonic", present=None, absent=None, source="stated").save(path)
+    with pytest.raises(ConfigError, match="tfidf has none"):
+        predictor.load("tfidf", calibration=path)
+    path.write_text("{}")
+    with pytest.raises(DataError, match="is no recalibrator"):
+        predictor.load("tfidf", calibration=path)

@@ -13,7 +13,7 @@ from keywright.calibration import bootstrap, ece
 from keywright.calibration.bootstrap import Interval
 from keywright.calibration.ece import Bin
 from keywright.calibration.perplexity import Histogram, Length, histogram
-from keywright.calibration.sample import Columns, Confidence, Sample
+from keywright.calibration.sample import Columns, Confidence, Sample, Source
 from keywright.calibration.tokens import TokenPosition, TokenProbabilities
 from keywright.errors import KeywrightError
 from keywright.evaluate import Pair
@@ -49,7 +49,7 @@ class Calibration:
     documents: int
     protocol: str
     signature: str
-    confidence: Confidence
+    confidence: Source
     parts: dict[str, PartCalibration]
     perplexity: dict[str, Histogram]
     tokens: dict[str, tuple[TokenPosition, ...]]
@@ -82,8 +82,11 @@ class Gatherer:
         self._tokens = TokenProbabilities()
         self._sections = SectionCounts(judge)
 
-    def add(self, document: Document, prediction: Prediction) -> None:
-        self._tokens.add(self._columns.add(document, prediction))
+    def add(
+        self, document: Document, prediction: Prediction, original: Prediction | None = None
+    ) -> None:
+        """Add a document; `original` is the prediction before it was recalibrated."""
+        self._tokens.add(self._columns.add(document, prediction, original))
         self._sections.add(document, prediction.texts)
 
     def gathered(self, confidence: Confidence = "auto") -> Gathered:
@@ -229,7 +232,7 @@ def _resampled(
 
 @dataclass(frozen=True)
 class Recalibration:
-    """Calibration by 1/KPP, and by probabilities instead of it."""
+    """Calibration by what recalibration starts from, and by probabilities instead of it."""
 
     before: dict[str, PartCalibration]
     after: dict[str, PartCalibration]
@@ -251,7 +254,7 @@ def recalibration(
             part: measure_part(sample, confidence, part, bins, resamples, seed) for part in PARTS
         }
 
-    return Recalibration(parts(sample.own), parts(probability))
+    return Recalibration(parts(sample.before), parts(probability))
 
 
 def notes(sample: Sample) -> Iterable[str]:

@@ -24,6 +24,7 @@ FEATURES: dict[str, tuple[Term, ...]] = {
     "position": ("position", "position_squared"),
 }
 FOLDS = 5
+NOTHING_TO_FIT = "there is no phrase with token probabilities or a confidence to fit a curve on"
 _TERMS: dict[str, tuple[Term, ...]] = {
     "temperature": ("logit",),
     "platt": ("bias", "logit"),
@@ -51,16 +52,13 @@ def fit(
     `features` are those besides confidence; only `logistic` looks at any.
     """
     curve = _fitter(method, features)
-    if sample.source != "kpp":
-        raise KeywrightError(
-            "recalibration starts from 1/KPP, and this sample holds something else"
-        )
     if not len(sample):
-        raise KeywrightError("there is no phrase with token probabilities to fit a curve on")
+        raise KeywrightError(NOTHING_TO_FIT)
     return Recalibrator(
         method=method,
         present=_part(sample, sample.present, curve),
         absent=_part(sample, ~sample.present, curve),
+        source=sample.source,
         protocol=sample.protocol,
         length=sample.length,
         corpus=sample.corpus,

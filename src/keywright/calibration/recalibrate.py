@@ -16,7 +16,7 @@ import numpy as np
 from keywright import protocols
 from keywright.calibration.entries import Splitter
 from keywright.calibration.perplexity import Length
-from keywright.calibration.sample import Features, features
+from keywright.calibration.sample import Features, Source, features
 from keywright.errors import DataError, KeywrightError
 from keywright.files import atomic_write, read_text
 from keywright.metrics._base import Array
@@ -91,13 +91,15 @@ Curve = Linear | Isotonic
 class Recalibrator(msgspec.Struct, frozen=True, kw_only=True):
     """Curves for present and absent phrases; None for a part that had no phrase to fit on.
 
-    `protocol` says what a phrase and what presence is, `length` what KPP divides by, and `corpus`
-    which texts it was fitted on: it must not be judged by the same.
+    `source` says which confidence it starts from, `protocol` what a phrase and what presence is,
+    `length` what KPP divides by, and `corpus` which texts it was fitted on: it must not be judged
+    by the same.
     """
 
     method: str
     present: Curve | None
     absent: Curve | None
+    source: Source = "kpp"
     protocol: str = protocols.DEFAULT
     length: Length = "words"
     corpus: str = ""
@@ -143,15 +145,16 @@ class Recalibrator(msgspec.Struct, frozen=True, kw_only=True):
     def apply(self, document: Document, prediction: Prediction) -> Prediction:
         """The prediction with each phrase's `confidence` set to its probability.
 
-        A phrase without token probabilities, or of a part that was not fitted, gets None. A repeat
-        is the same phrase, so it gets the same.
+        A phrase without the confidence that it starts from, or of a part that was not fitted, gets
+        None. A repeat is the same phrase, so it gets the same.
         """
         splitter = _splitter(self.protocol)
         entries = splitter.entries(document, prediction, self.length)
+        known = {stems: features(entry, self.source) for stems, entry in entries.items()}
         probabilities = {
-            stems: self.probability(features(entry))
-            for stems, entry in entries.items()
-            if entry.confidence is not None and (self.present if entry.present else self.absent)
+            stems: self.probability(given)
+            for stems, given in known.items()
+            if not np.isnan(given.confidence) and (self.present if given.present else self.absent)
         }
 
         def judged(phrase: ScoredPhrase) -> ScoredPhrase:

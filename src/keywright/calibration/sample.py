@@ -19,9 +19,12 @@ from keywright.metrics._matches import PARTS, Matches, Part
 from keywright.protocols._base import Protocol
 from keywright.types import Document, Prediction
 
-Confidence = Literal["auto", "kpp", "stated"]
-"""Which confidence: 1/KPP, the one stated with the phrases (after recalibration), or the latter
-where every phrase has it and the former otherwise."""
+Source = Literal["kpp", "stated"]
+"""A confidence is 1/KPP, or what is stated with the phrases."""
+Confidence = Literal["auto", "own", "kpp", "stated"]
+"""Which confidence is asked for: `auto` is what is stated where every phrase has it, 1/KPP
+otherwise; `own`, which recalibration starts from, is 1/KPP where any phrase has it, because what is
+stated may be recalibrated already."""
 
 # A present phrase that a protocol finds only by taking words apart stands nowhere in particular.
 _ANYWHERE = 0.5
@@ -45,7 +48,8 @@ class Features(NamedTuple):
 class Sample:
     """Phrases with a confidence. `gold` is [documents, 2]: present and absent gold phrases.
 
-    `own` is 1/KPP, NaN where unknown, whatever `confidence` is; `corpus` is a digest of the texts.
+    `own` is 1/KPP, NaN where unknown, whatever `confidence` is; `before` is what recalibration
+    starts from, or started from. `corpus` is a digest of the texts.
     """
 
     document: Indices
@@ -53,13 +57,14 @@ class Sample:
     correct: Flags
     confidence: Array
     own: Array
+    before: Array
     words: Array
     rank: Array
     position: Array
     gold: Array
     protocol: str
     length: Length
-    source: Confidence
+    source: Source
     corpus: str
     without_confidence: int = 0
 
@@ -113,8 +118,13 @@ class Columns:
         self._gold: list[tuple[int, int]] = []
         self._corpus = hashlib.sha256()
 
-    def add(self, document: Document, prediction: Prediction) -> list[Entry]:
-        """Add a document's phrases, and return them."""
+    def add(
+        self, document: Document, prediction: Prediction, original: Prediction | None = None
+    ) -> list[Entry]:
+        """Add a document's phrases, and return them; `original` is what was recalibrated."""
+        stated_before = {
+            phrase.text: phrase.confidence for phrase in reversed((original or prediction).phrases)
+        }
         matches = self._protocol.match(document, prediction.texts)
         right = {True: _right(matches.present), False: _right(matches.absent)}
         number = len(self._gold)
@@ -123,40 +133,54 @@ class Columns:
         except KeywrightError as error:
             raise KeywrightError(f"document {document.id or number + 1}: {error}") from None
         self._rows += [
-            _row(number, entry, entry.stems in right[entry.present]) for entry in entries
+            _row(
+                number,
+                entry,
+                entry.stems in right[entry.present],
+                stated_before[entry.phrase.text],
+            )
+            for entry in entries
         ]
         self._corpus.update(document.text.encode(errors="surrogatepass"))
         self._gold.append((_targets(matches, "present"), _targets(matches, "absent")))
         return entries
 
     def sample(self, confidence: Confidence = "auto") -> Sample:
-        table = np.array(self._rows, dtype=np.float64).reshape(-1, 8)
-        own, stated = table[:, 2], table[:, 7]
-        all_stated = len(table) > 0 and not np.isnan(stated).any()
-        if confidence == "auto":
-            confidence = "stated" if all_stated else "kpp"
-        chosen = stated if confidence == "stated" else own
+        table = np.array(self._rows, dtype=np.float64).reshape(-1, 9)
+        own, stated, stated_before = table[:, 2], table[:, 7], table[:, 8]
+        source = _source(confidence, own, stated)
+        chosen = stated if source == "stated" else own
         known = ~np.isnan(chosen)
-        document, correct, _, words, rank, present, position, _ = table[known].T
+        before = stated_before if np.isnan(own).all() else own
+        document, correct, _, words, rank, present, position, _, _ = table[known].T
         return Sample(
             document=document.astype(np.int64),
             present=present.astype(bool),
             correct=correct.astype(bool),
             confidence=chosen[known],
             own=own[known],
+            before=before[known],
             words=words,
             rank=rank,
             position=position,
             gold=np.array(self._gold, dtype=np.float64).reshape(-1, 2),
             protocol=str(self._protocol),
             length=self._length,
-            source=confidence,
+            source=source,
             corpus=self._corpus.hexdigest(),
             without_confidence=int((~known).sum()),
         )
 
 
-def _row(number: int, entry: Entry, correct: bool) -> tuple[float, ...]:
+def _source(asked: Confidence, own: Array, stated: Array) -> Source:
+    if asked == "auto":
+        return "stated" if len(stated) and not np.isnan(stated).any() else "kpp"
+    if asked == "own":
+        return "stated" if np.isnan(own).all() and not np.isnan(stated).all() else "kpp"
+    return asked
+
+
+def _row(number: int, entry: Entry, correct: bool, before: float | None) -> tuple[float, ...]:
     stated = entry.phrase.confidence
     if stated is not None and not 0 <= stated <= 1:
         raise KeywrightError(
@@ -167,13 +191,16 @@ def _row(number: int, entry: Entry, correct: bool) -> tuple[float, ...]:
         correct,
         *cast(tuple[float, ...], features(entry)),
         np.nan if stated is None else stated,
+        np.nan if before is None else before,
     )
 
 
-def features(entry: Entry) -> Features:
+def features(entry: Entry, source: Source = "kpp") -> Features:
     position = _ANYWHERE if entry.position is None else entry.position
-    own = np.nan if entry.confidence is None else entry.confidence
-    return Features(own, entry.words, entry.rank, entry.present, position)
+    sure = entry.confidence if source == "kpp" else entry.phrase.confidence
+    return Features(
+        np.nan if sure is None else sure, entry.words, entry.rank, entry.present, position
+    )
 
 
 def _right(part: Part) -> set[str]:

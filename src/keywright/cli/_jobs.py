@@ -13,7 +13,7 @@ from functools import cache
 from itertools import islice
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from keywright.errors import ConfigError, KeywrightError
 from keywright.generation.engine import Keywright, Wanted
@@ -62,6 +62,7 @@ class Job:
     wanted: Wanted
     threads: int | None = None
     vocabulary: VocabularyFile | None = None
+    calibration: Path | None = None
 
 
 def outcomes(
@@ -97,13 +98,14 @@ def _generate(inputs: Sequence[Input], job: Job) -> list[Outcome]:
 @cache
 def _engine(job: Job) -> Keywright:
     """One model a process, loaded for its first documents."""
+    options: dict[str, Any] = {"threads": job.threads, "calibration": job.calibration}
     if job.vocabulary is None:
-        return Keywright(job.model, threads=job.threads)
+        return Keywright(job.model, **options)
     return Keywright(
         job.model,
-        threads=job.threads,
         vocabulary=terms(job.vocabulary),
         vocabulary_mode=job.vocabulary.mode,
+        **options,
     )
 
 

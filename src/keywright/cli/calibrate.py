@@ -82,7 +82,9 @@ def register(app: typer.Typer) -> None:
 
 def calibrate_command(
     documents: Path = typer.Option(..., help="Documents with gold keyphrases."),
-    predictions: Path = typer.Option(..., help="Predicted phrases with token probabilities."),
+    predictions: Path = typer.Option(
+        ..., help="Predicted phrases with token probabilities or confidences."
+    ),
     protocol: str = typer.Option(
         "chan19",
         help="What counts as a phrase, as present and as correct: a published protocol. "
@@ -105,7 +107,9 @@ def calibrate_command(
     plot_format: str = typer.Option("svg", help="svg | png"),
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
     confidence: str = typer.Option(
-        "auto", help="kpp (1/KPP), stated (in the predictions), or auto: stated where all have it."
+        "auto",
+        help="kpp (1/KPP), stated (in the predictions), or auto: stated where all have it; with "
+        "--fit, kpp where any have it.",
     ),
     kpp_by: str = typer.Option(
         "words", help="Normalise perplexity by words (KPP-s for subword models) or by tokens."
@@ -223,7 +227,9 @@ def _found(options: Options) -> tuple[Gathered, list[str]]:
 
     if options.apply is not None:
         return _apply(options, options.apply)
-    confidence: Any = "kpp" if options.fit else options.confidence
+    confidence: Any = options.confidence
+    if options.fit is not None and confidence == "auto":
+        confidence = "own"
     pairs = _pairs(options, need_gold=True)
     return gather(pairs, options.protocol, confidence=confidence, length=options.kpp_by), []
 
@@ -254,9 +260,9 @@ def _apply(options: Options, path: Path) -> tuple[Gathered, list[str]]:
     gatherer = Gatherer(recalibrator.protocol, recalibrator.length)
 
     def judged() -> Iterator[Prediction]:
-        for document, prediction in _pairs(options, need_gold=False):
-            prediction = recalibrator.apply(document, prediction)
-            gatherer.add(document, prediction)
+        for document, original in _pairs(options, need_gold=False):
+            prediction = recalibrator.apply(document, original)
+            gatherer.add(document, prediction, original)
             yield prediction
 
     if options.output is None:
@@ -287,7 +293,7 @@ def _judged(sample: Sample, options: Options, notes: list[str]) -> tuple[Array, 
     if options.output is not None:
         fit.fit(sample, options.fit, features).save(options.output)
     elif not len(sample):
-        raise KeywrightError("there is no phrase with token probabilities to fit a curve on")
+        raise KeywrightError(fit.NOTHING_TO_FIT)
     if sample.documents < 2:
         notes.append("recalibration is not measured: it needs documents it was not fitted on")
         return sample.confidence, None

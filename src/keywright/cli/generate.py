@@ -63,6 +63,9 @@ def generate(
     vocabulary_fuzzy: float | None = typer.Option(
         None, help="Accept names with typing errors that are so alike, such as 0.92."
     ),
+    calibration: Path | None = typer.Option(
+        None, help="A file of `keywright calibrate --fit`: probabilities of documents like yours."
+    ),
     jobs: int = typer.Option(1, min=1, help="Processes that share the files."),
 ) -> None:
     """Generate keyphrases for documents.
@@ -80,7 +83,8 @@ def generate(
     inputs = list(_inputs(files))
     total = _total(inputs)
     chosen = _vocabulary(vocabulary, vocabulary_mode, vocabulary_language, vocabulary_fuzzy)
-    job = Job(model, wanted, threads=1 if jobs > 1 else None, vocabulary=chosen)
+    threads = 1 if jobs > 1 else None
+    job = Job(model, wanted, threads=threads, vocabulary=chosen, calibration=calibration)
     made = outcomes(_each(inputs), job, jobs, chunk_size(total, jobs))
     failed: list[Failed] = []
     try:

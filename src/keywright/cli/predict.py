@@ -42,6 +42,9 @@ def predict(
         help="Tokens of a document that are read; 512, or more if trained so. The default model "
         "reads 400 words; generate reads all of a document.",
     ),
+    calibration: Path | None = typer.Option(
+        None, help="A file of `keywright calibrate --fit`: probabilities of documents like yours."
+    ),
     document_format: str | None = typer.Option(
         None, "--format", help="The format of the documents, if it is not to be recognised."
     ),
@@ -60,7 +63,12 @@ def predict(
         typer.echo(f"{output}: is complete", err=True)
         return
     loaded = predictor.load(
-        model, decode=decode, settings=settings, batch=batch, max_source=max_source
+        model,
+        decode=decode,
+        settings=settings,
+        batch=batch,
+        max_source=max_source,
+        calibration=calibration,
     )
     if output == STANDARD_OUTPUT:
         if resume or force:

@@ -138,7 +138,7 @@ class Keywright:
         if wanted.precision is not None and not self.calibrated:
             raise ConfigError(
                 f"{self._settings[0]} has no calibrated probabilities, which a wanted precision "
-                "needs; use a model exported with --confidence"
+                "needs; use a model exported with --confidence, or give a calibration"
             )
         if isinstance(texts, str | Document):
             return next(self._stream([texts], wanted))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,35 @@ def test_json_lines_are_many_documents(tmp_path: Path) -> None:
         '{"id": "1", "title": "A", "abstract": "b"}\n{"id": "2", "title": "C", "abstract": "d"}\n'
     )
     assert [document.id for document in read_source(path)] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    ["[", "![", "[a](", "<!--", "<!-- -->", "```\n", "```a\n", "`", "*a ", "\n# a  ", "\xa0", "| "],
+)
+def test_marks_without_end_are_read_in_no_time(repeated: str) -> None:
+    """What is searched for in vain is not searched for again from every place."""
+    content = ("a" + repeated * (20_000 // len(repeated)) + "a").encode()
+    began = time.process_time()
+    read_content(content, "marks.md")
+    read_content(content[1:], "marks.txt")
+    assert time.process_time() - began < 4
+
+
+def test_open_tags_do_not_slow_each_other_down() -> None:
+    began = time.process_time()
+    document = read_content(b"<!doctype html><main>" + b"<p>a" * 20_000, "open.html")
+    assert len(document.body.split()) == 20_000
+    assert time.process_time() - began < 4
+
+
+def test_code_between_fences_is_dropped_and_an_open_fence_kept() -> None:
+    content = b"# Bees ##\n\nThey dance.\n~~~ py\nx = 1\n```\n~~~\nThey fly.\n```\nThey sleep.\n"
+    document = read_content(content, "bees.md")
+    assert document.title == "Bees"
+    assert "x = 1" not in document.body
+    assert [line for line in document.body.split("\n") if line.endswith(".")] == [
+        "They dance.",
+        "They fly.",
+        "They sleep.",
+    ]

@@ -73,8 +73,9 @@ class Guard:
                     headers[name] = value
             await send(message)
 
+        app = _two_lengths if _has_two_lengths(scope) else self._app
         try:
-            await self._app(scope, _bounded(scope, receive, self._body_bytes), send_safely)
+            await app(scope, _bounded(scope, receive, self._body_bytes), send_safely)
         except Exception:
             _log.exception("failed", extra={"fields": {"request_id": request_id}})
             if status:
@@ -104,6 +105,21 @@ def _request_id(headers: Headers) -> str:
     """The caller's, if it is harmless, so that logs of several services fit together."""
     given = headers.get("x-request-id", "")
     return given if _ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _has_two_lengths(scope: Scope) -> bool:
+    """A proxy in front may go by the one and we by the other: that is how requests are smuggled."""
+    return {"content-length", "transfer-encoding"} <= set(Headers(scope=scope).keys())
+
+
+async def _two_lengths(scope: Scope, receive: Receive, send: Send) -> None:
+    refusal = RefusalError(
+        400,
+        "bad_request",
+        "The request has both Content-Length and Transfer-Encoding; send one of them.",
+        {"Connection": "close"},
+    )
+    await error_response(refusal)(scope, receive, send)
 
 
 def _bounded(scope: Scope, receive: Receive, most: int) -> Receive:

@@ -17,6 +17,7 @@ from keywright.types import Document
 
 # As in `keywright generate`: a long document has more phrases than anybody reads.
 TOP = 20
+LONGEST_QUOTE = 200
 
 
 class DocumentIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -71,6 +72,19 @@ class Answer(msgspec.Struct, kw_only=True):
     model: str
 
 
+class Model(msgspec.Struct, kw_only=True):
+    name: str
+    calibrated: bool
+
+
+class Models(msgspec.Struct, kw_only=True):
+    models: list[Model]
+
+
+class Status(msgspec.Struct, kw_only=True):
+    status: str
+
+
 class ErrorDetail(msgspec.Struct, kw_only=True):
     code: str
     message: str
@@ -84,11 +98,17 @@ def parse(body: bytes) -> Ask:
     try:
         return msgspec.json.decode(body, type=Ask)
     except msgspec.ValidationError as error:
-        raise RefusalError(422, "invalid_request", f"The request does not fit: {error}.") from None
+        message = f"The request does not fit: {brief(error)}."
+        raise RefusalError(422, "invalid_request", message) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RefusalError(
-            400, "invalid_json", f"The body is not JSON in UTF-8: {error}."
-        ) from None
+        message = f"The body is not JSON in UTF-8: {brief(error)}."
+        raise RefusalError(400, "invalid_json", message) from None
+
+
+def brief(error: Exception) -> str:
+    """What is wrong in one short line: it may quote a name of any length, in any characters."""
+    shown = "".join(char if char.isprintable() else " " for char in str(error))
+    return shown if len(shown) <= LONGEST_QUOTE else f"{shown[:LONGEST_QUOTE]}…"
 
 
 def documents(ask: Ask, limits: Limits) -> list[Document]:

@@ -168,7 +168,7 @@ def without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
             id(line) for line in _edge(page) if shape(line) in repeated or shape(line) == "#"
         }
         kept.append([line for line in page if id(line) not in dropped])
-    return kept
+    return kept if any(kept) else list(pages)  # pages that say nothing else are no frame
 
 
 def _edge(page: Sequence[Line]) -> list[Line]:

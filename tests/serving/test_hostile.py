@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -150,12 +151,25 @@ def test_file_names_are_names_and_never_places(
 
 
 @pytest.mark.parametrize(
-    "header", ["Bearer \x00", "Bearer " + "k" * 60_000, "Bearer k1 k2", "BearerKEY k1", "k1", "Ω"]
+    "header", ["Bearer \x00", "Bearer " + "k" * 30_000, "Bearer k1 k2", "BearerKEY k1", "k1", "Ω"]
 )
 def test_keys_of_any_shape_are_only_wrong(header: str) -> None:
     headers = {**JSON, "Authorization": header.encode()}
     response = post(content=b'{"text": "bees"}', headers=headers, settings={"keys": KEYS})
     refused(response, 401, "unauthorised")
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        {"headers": {"X-Large": "a" * 40_000}},
+        {"headers": {f"X-{n}": "a" * 50 for n in range(800)}},
+        {"params": {"q": "a" * 40_000}},
+    ],
+)
+def test_a_head_that_is_too_large_is_refused(large: dict[str, Any]) -> None:
+    response = post(json={"text": "bees"}, **large)
+    assert "32,768 bytes" in refused(response, 431, "head_too_large")
 
 
 # Files that swell, or that a reader could get lost in
@@ -273,8 +287,6 @@ def test_a_request_whose_end_is_doubtful_is_refused_and_ends_the_connection(
 @pytest.mark.parametrize(
     "head",
     [
-        b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: " + b"a" * 200_000,
-        b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nHost: x",
         b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b",
         b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Nul: a\x00b",
         b"GET /\xff\xfe HTTP/1.1\r\nHost: x",
@@ -296,7 +308,7 @@ def test_paths_lead_nowhere_else(server: Server, path: str) -> None:
         assert exchange(server, request).startswith(b"HTTP/1.1 404 ")
 
 
-LENGTH = 400_000  # the most that is allowed
+LENGTH, SECONDS = 400_000, 30  # the most that is allowed
 
 
 @pytest.mark.slow
@@ -308,8 +320,9 @@ def test_a_monotonous_text_takes_no_longer_than_a_request_may(server: Server, un
     text = "a" + unit * ((LENGTH - 2) // len(unit)) + "b"
     began = time.monotonic()
     answer = httpx.post(f"{server.address}{ASK}", json={"text": text}, timeout=60)
-    assert answer.status_code == 200
-    assert time.monotonic() - began < 30
+    assert answer.status_code in (200, 408)  # a slow machine may run out of time
+    assert time.monotonic() - began < SECONDS + 5
+    assert httpx.get(f"{server.address}/healthz", timeout=5).status_code == 200
     longer = httpx.post(f"{server.address}{ASK}", json={"text": text * 3}, timeout=60)
     assert longer.status_code == 413
 

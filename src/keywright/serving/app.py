@@ -40,10 +40,11 @@ REFUSED = {
     415: "The body is of another type, or compressed.",
     422: "The request or the file cannot be understood.",
     429: "Too many requests with this key; see Retry-After.",
+    431: "Address and headers are too large.",
     500: "Something went wrong in the service.",
     503: "Too much is waiting; see Retry-After.",
 }
-REFUSED_GET = {status: REFUSED[status] for status in (401, 429, 500)}
+REFUSED_GET = {status: REFUSED[status] for status in (401, 429, 431, 500)}
 REFUSED_READY = {503: "It takes no requests; see Retry-After."}
 
 

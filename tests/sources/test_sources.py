@@ -199,6 +199,14 @@ def test_open_tags_do_not_slow_each_other_down() -> None:
     assert time.process_time() - began < 4
 
 
+@pytest.mark.parametrize("begun", ["<a ", "<a b='", "<!--", "<div", "</"])
+def test_a_tag_that_the_end_cuts_off_is_dropped(begun: str) -> None:
+    began = time.process_time()
+    content = "<!doctype html><p>Bees < ants" + begun * (20_000 // len(begun))
+    assert read_content(content.encode(), "cut.html").body == "Bees < ants"
+    assert time.process_time() - began < 4
+
+
 def test_code_between_fences_is_dropped_and_an_open_fence_kept() -> None:
     content = b"# Bees ##\n\nThey dance.\n~~~ py\nx = 1\n```\n~~~\nThey fly.\n```\nThey sleep.\n"
     document = read_content(content, "bees.md")

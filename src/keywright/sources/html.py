@@ -15,6 +15,7 @@ _START = re.compile(
     rb"^\s*+(?:<\?xml[^>]*>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html\b)", re.I | re.S
 )
 _CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?([\w-]+)", re.IGNORECASE)
+_TAG_BEGINS = re.compile(r"<[a-zA-Z/!?]")
 _SKIPPED = frozenset(
     {"script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form",
      "button", "select", "svg", "iframe", "figure"}
@@ -31,7 +32,7 @@ def recognise(content: bytes, name: str) -> bool:
 
 def read(content: bytes, name: str) -> Document:
     parser = _Text()
-    parser.feed(_decode(content, name))
+    parser.feed(_whole(_decode(content, name)))
     parser.close()
     title = _tidy(parser.heading) or _tidy(parser.title)
     body = _tidy("".join(parser.inside_main or parser.words))
@@ -48,6 +49,15 @@ def _decode(content: bytes, name: str) -> str:
         except LookupError:
             pass  # an encoding nobody knows: UTF-8 is the likeliest
     return text.decode(content, name)
+
+
+def _whole(source: str) -> str:
+    """Without a tag that the end of the file cuts off, as in browsers.
+
+    Python's parser may look for its end from every tag that seems to begin inside it.
+    """
+    tags, mark, rest = source.rpartition(">")
+    return tags + mark + _TAG_BEGINS.split(rest, maxsplit=1)[0]
 
 
 def _tidy(words: str) -> str:

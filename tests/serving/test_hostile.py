@@ -14,6 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
+from keywright.serving import messages
+from keywright.serving.limits import Limits
 from keywright.serving.refusal import RefusalError
 from keywright.serving.uploads import Uploads
 from tests.serving.test_app import ASK, FILE, KEYS, ask, post, refused
@@ -157,6 +159,17 @@ def test_keys_of_any_shape_are_only_wrong(header: str) -> None:
     headers = {**JSON, "Authorization": header.encode()}
     response = post(content=b'{"text": "bees"}', headers=headers, settings={"keys": KEYS})
     refused(response, 401, "unauthorised")
+
+
+@pytest.mark.parametrize(("unit", "status"), [("a. ", 413), (" ", 422), ("( ", 413)])
+def test_texts_far_too_long_hold_nobody_up(unit: str, status: int) -> None:
+    """They are refused by their length, in the time it takes to receive them."""
+    asked = messages.parse(b'{"text": "%b"}' % (unit * (16_000_000 // len(unit))).encode())
+    began = time.process_time()
+    with pytest.raises(RefusalError) as refusal:
+        messages.documents(asked, Limits())
+    assert refusal.value.status == status
+    assert time.process_time() - began < 0.3
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,11 @@ def test_running_heads_and_page_numbers_are_dropped() -> None:
     assert not any(line.strip().isdigit() for line in document.body.splitlines())
 
 
+def test_pages_that_all_say_the_same_are_not_taken_for_running_heads() -> None:
+    document = read_content(make_pdf(*[[Text("Bees dance in the sun", 60, 700)]] * 5), "bees.pdf")
+    assert "Bees dance in the sun" in document.text
+
+
 def test_a_pdf_without_text_says_it_is_probably_scanned() -> None:
     with pytest.raises(DataError, match="probably scanned"):
         read_content(make_pdf([], []), "scan.pdf")

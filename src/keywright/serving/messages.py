@@ -128,15 +128,28 @@ def documents(ask: Ask, limits: Limits) -> list[Document]:
             "too_many_documents",
             f"The request has {len(given)} documents; at most {limits.documents} are allowed.",
         )
-    made = [_document(one, number) for number, one in enumerate(given, 1)]
-    characters = sum(len(document.text) for document in made)
+    stripped = [_stripped(one) for one in given]
+    # Before anything looks at the text: other requests wait meanwhile.
+    characters = sum(
+        len(part or "") for one in stripped for part in (one.text, one.title, one.body)
+    )
     if characters > limits.characters:
         raise too_long(characters, limits.characters)
-    return made
+    return [_document(one, number) for number, one in enumerate(stripped, 1)]
 
 
-def _document(given: str | DocumentIn, number: int) -> Document:
-    one = DocumentIn(text=given) if isinstance(given, str) else given
+def _stripped(given: str | DocumentIn) -> DocumentIn:
+    def strip(part: str | None) -> str | None:
+        return None if part is None else part.strip()
+
+    if isinstance(given, str):
+        return DocumentIn(text=given.strip())
+    return DocumentIn(
+        id=given.id, text=strip(given.text), title=strip(given.title), body=strip(given.body)
+    )
+
+
+def _document(one: DocumentIn, number: int) -> Document:
     parts = one.title is not None or one.body is not None
     if (one.text is None) != parts:
         raise RefusalError(
@@ -148,7 +161,7 @@ def _document(given: str | DocumentIn, number: int) -> Document:
         # A name is needed for messages only; the id may well be unknown.
         made = msgspec.structs.replace(plain_text.document(one.text, ""), id=one.id)
     else:
-        made = Document(id=one.id, title=(one.title or "").strip(), body=(one.body or "").strip())
+        made = Document(id=one.id, title=one.title or "", body=one.body or "")
     if not made.text.strip():
         raise RefusalError(422, "empty_text", f"Document {number} has no text.")
     return made

@@ -29,14 +29,15 @@ def make_pdf(*pages: list[Text]) -> bytes:
         )
         kids.append(b"%d 0 R" % len(objects))
     objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b" ".join(kids), len(kids))
-    return _file(objects)
+    return pdf_of(objects)
 
 
 def _escape(words: str) -> str:
     return words.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
 
 
-def _file(objects: list[bytes]) -> bytes:
+def pdf_of(objects: list[bytes]) -> bytes:
+    """A PDF of these objects, numbered from 1, of which the first is the catalog."""
     made = bytearray(b"%PDF-1.4\n")
     places = []
     for number, body in enumerate(objects, 1):

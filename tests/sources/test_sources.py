@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,11 @@ def test_running_heads_and_page_numbers_are_dropped() -> None:
     assert not any(line.strip().isdigit() for line in document.body.splitlines())
 
 
+def test_pages_that_all_say_the_same_are_not_taken_for_running_heads() -> None:
+    document = read_content(make_pdf(*[[Text("Bees dance in the sun", 60, 700)]] * 5), "bees.pdf")
+    assert "Bees dance in the sun" in document.text
+
+
 def test_a_pdf_without_text_says_it_is_probably_scanned() -> None:
     with pytest.raises(DataError, match="probably scanned"):
         read_content(make_pdf([], []), "scan.pdf")
@@ -176,3 +182,43 @@ def test_json_lines_are_many_documents(tmp_path: Path) -> None:
         '{"id": "1", "title": "A", "abstract": "b"}\n{"id": "2", "title": "C", "abstract": "d"}\n'
     )
     assert [document.id for document in read_source(path)] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    ["[", "![", "[a](", "<!--", "<!-- -->", "```\n", "```a\n", "`", "*a ", "\n# a  ", "\xa0", "| "],
+)
+def test_marks_without_end_are_read_in_no_time(repeated: str) -> None:
+    """What is searched for in vain is not searched for again from every place."""
+    content = ("a" + repeated * (20_000 // len(repeated)) + "a").encode()
+    began = time.process_time()
+    read_content(content, "marks.md")
+    read_content(content[1:], "marks.txt")
+    assert time.process_time() - began < 4
+
+
+def test_open_tags_do_not_slow_each_other_down() -> None:
+    began = time.process_time()
+    document = read_content(b"<!doctype html><main>" + b"<p>a" * 20_000, "open.html")
+    assert len(document.body.split()) == 20_000
+    assert time.process_time() - began < 4
+
+
+@pytest.mark.parametrize("begun", ["<a ", "<a b='", "<!--", "<div", "</"])
+def test_a_tag_that_the_end_cuts_off_is_dropped(begun: str) -> None:
+    began = time.process_time()
+    content = "<!doctype html><p>Bees < ants" + begun * (20_000 // len(begun))
+    assert read_content(content.encode(), "cut.html").body == "Bees < ants"
+    assert time.process_time() - began < 4
+
+
+def test_code_between_fences_is_dropped_and_an_open_fence_kept() -> None:
+    content = b"# Bees ##\n\nThey dance.\n~~~ py\nx = 1\n```\n~~~\nThey fly.\n```\nThey sleep.\n"
+    document = read_content(content, "bees.md")
+    assert document.title == "Bees"
+    assert "x = 1" not in document.body
+    assert [line for line in document.body.split("\n") if line.endswith(".")] == [
+        "They dance.",
+        "They fly.",
+        "They sleep.",
+    ]

@@ -15,6 +15,7 @@ from python_multipart.exceptions import FormParserError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.responses import PlainTextResponse
 
 from keywright import __version__
 from keywright.errors import ConfigError
@@ -31,6 +32,20 @@ from keywright.types import Document
 
 NO_PAGE = b"keywright is running. POST a text to /v1/keyphrases; /docs tells how.\n"
 _REFERENCE = "#/components/schemas/{name}"
+REFUSED = {
+    400: "The body is not what its type says.",
+    401: "No key, or a wrong one.",
+    408: "It took too long.",
+    413: "The body, the text or the number of documents is too large.",
+    415: "The body is of another type, or compressed.",
+    422: "The request or the file cannot be understood.",
+    429: "Too many requests with this key; see Retry-After.",
+    431: "Address and headers are too large.",
+    500: "Something went wrong in the service.",
+    503: "Too much is waiting; see Retry-After.",
+}
+REFUSED_GET = {status: REFUSED[status] for status in (401, 429, 431, 500)}
+REFUSED_READY = {503: "It takes no requests; see Retry-After."}
 
 
 class Engine(Protocol):
@@ -189,11 +204,11 @@ def _keyphrase_routes(service: Service) -> APIRouter:
             document = await service.uploads.read(content, name)
             return await service.answer(request, [document], options)
 
-    @routes.get("/models", responses=_responses("The models that answer.", None))
+    @routes.get("/models", responses=_responses("The models that answer.", "Models", REFUSED_GET))
     async def models() -> Response:
         """The model that answers, and whether its probabilities are calibrated."""
-        one = {"name": service.settings.model, "calibrated": service.engine.calibrated}
-        return _json({"models": [one]})
+        one = messages.Model(name=service.settings.model, calibrated=service.engine.calibrated)
+        return _json(messages.Models(models=[one]))
 
     return routes
 
@@ -201,19 +216,19 @@ def _keyphrase_routes(service: Service) -> APIRouter:
 def _state_routes(service: Service) -> APIRouter:
     routes = APIRouter()
 
-    @routes.get("/healthz")
+    @routes.get("/healthz", responses=_responses("It lives.", "Status", {}))
     async def healthz() -> Response:
         """Whether the process lives."""
-        return _json({"status": "ok"})
+        return _json(messages.Status(status="ok"))
 
-    @routes.get("/readyz")
+    @routes.get("/readyz", responses=_responses("It takes requests.", "Status", REFUSED_READY))
     async def readyz() -> Response:
         """Whether requests are taken: 503 where they are not."""
         if not service.batcher.running:
             raise come_back(503, "shutting_down", "The service takes no requests now.", 5)
-        return _json({"status": "ready"})
+        return _json(messages.Status(status="ready"))
 
-    @routes.get("/metrics")
+    @routes.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Counters for Prometheus."""
         return Response(service.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
@@ -259,26 +274,15 @@ def _described(body: type, kind: str) -> dict[str, Any]:
     content = {"required": True, "content": {kind: {"schema": schema}}}
     return {
         "openapi_extra": {"requestBody": content},
-        "responses": _responses("The keyphrases of every document.", "Answer"),
+        "responses": _responses("The keyphrases of every document.", "Answer", REFUSED),
     }
 
 
-def _responses(ok: str, answer: str | None) -> dict[int | str, dict[str, Any]]:
-    def entry(text: str, name: str | None) -> dict[str, Any]:
-        schema = {"type": "object"} if name is None else {"$ref": _REFERENCE.format(name=name)}
+def _responses(ok: str, answer: str, refused: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    def entry(text: str, name: str) -> dict[str, Any]:
+        schema = {"$ref": _REFERENCE.format(name=name)}
         return {"description": text, "content": {"application/json": {"schema": schema}}}
 
-    refused = {
-        400: "The body is not what its type says.",
-        401: "No key, or a wrong one.",
-        408: "It took too long.",
-        413: "The body, the text or the number of documents is too large.",
-        415: "The body is of another type.",
-        422: "The request or the file cannot be understood.",
-        429: "Too many requests with this key; see Retry-After.",
-        500: "Something went wrong in the service.",
-        503: "Too much is waiting; see Retry-After.",
-    }
     errors: dict[int | str, dict[str, Any]] = {
         status: entry(text, "ErrorAnswer") for status, text in refused.items()
     }
@@ -292,7 +296,14 @@ def _description(app: FastAPI) -> dict[str, Any]:
         description="Keyphrases for documents, with probabilities and places.",
         routes=app.routes,
     )
-    types = (messages.Ask, messages.Answer, messages.ErrorAnswer, _Upload)
+    types = (
+        messages.Ask,
+        messages.Answer,
+        messages.Models,
+        messages.Status,
+        messages.ErrorAnswer,
+        _Upload,
+    )
     _, schemas = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     upload = schemas.pop("_Upload")
     upload["title"] = "Upload"
@@ -319,6 +330,9 @@ def _require(request: Request, kind: str) -> None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != kind:
         raise RefusalError(415, "unsupported_type", f"The body must have the type {kind}.")
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        message = "The body must not be compressed."
+        raise RefusalError(415, "unsupported_type", message, {"Accept-Encoding": "identity"})
 
 
 async def _upload(request: Request) -> tuple[bytes, str, messages.Options]:
@@ -329,11 +343,15 @@ async def _upload(request: Request) -> tuple[bytes, str, messages.Options]:
             if not isinstance(file, UploadFile):
                 message = "The form needs a file in its field `file`."
                 raise RefusalError(422, "invalid_request", message)
+            if len(form) != len(form.multi_items()):
+                message = "The form has a field twice; give each once."
+                raise RefusalError(422, "invalid_request", message)
             fields = {name: value for name, value in form.items() if name != "file"}
             options = msgspec.convert(fields, messages.Options, strict=False)
             return await file.read(), file.filename or "", options
     except msgspec.ValidationError as error:
-        raise RefusalError(422, "invalid_request", f"The form does not fit: {error}.") from None
+        message = f"The form does not fit: {messages.brief(error)}."
+        raise RefusalError(422, "invalid_request", message) from None
     except (FormParserError, UnicodeDecodeError, LookupError):
         # LookupError: a field of an encoding that does not exist.
         raise RefusalError(400, "invalid_form", "The body is not a whole multipart form.") from None

@@ -31,6 +31,7 @@ SECURITY = {
 }
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LONGEST_PATH = 200
+LARGEST_HEAD = 32 * 1024
 _log = logging.getLogger(LOGGER)
 
 Answered = Callable[[str, int, float], None]
@@ -73,8 +74,10 @@ class Guard:
                     headers[name] = value
             await send(message)
 
+        objection = _objection(scope)
+        app = self._app if objection is None else error_response(objection)
         try:
-            await self._app(scope, _bounded(scope, receive, self._body_bytes), send_safely)
+            await app(scope, _bounded(scope, receive, self._body_bytes), send_safely)
         except Exception:
             _log.exception("failed", extra={"fields": {"request_id": request_id}})
             if status:
@@ -104,6 +107,20 @@ def _request_id(headers: Headers) -> str:
     """The caller's, if it is harmless, so that logs of several services fit together."""
     given = headers.get("x-request-id", "")
     return given if _ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _objection(scope: Scope) -> RefusalError | None:
+    """What is wrong with a request's head, whatever it asks for."""
+    size = sum(len(name) + len(value) for name, value in scope["headers"])
+    size += len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    if size > LARGEST_HEAD:
+        message = f"Address and headers together are larger than {LARGEST_HEAD:,} bytes."
+        return RefusalError(431, "head_too_large", message, {"Connection": "close"})
+    if {"content-length", "transfer-encoding"} <= set(Headers(scope=scope).keys()):
+        # A proxy in front may go by the one and we by the other: so requests are smuggled in.
+        message = "The request has both Content-Length and Transfer-Encoding; send one of them."
+        return RefusalError(400, "bad_request", message, {"Connection": "close"})
+    return None
 
 
 def _bounded(scope: Scope, receive: Receive, most: int) -> Receive:

@@ -17,6 +17,7 @@ from keywright.types import Document
 
 # As in `keywright generate`: a long document has more phrases than anybody reads.
 TOP = 20
+LONGEST_QUOTE = 200
 
 
 class DocumentIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -71,6 +72,19 @@ class Answer(msgspec.Struct, kw_only=True):
     model: str
 
 
+class Model(msgspec.Struct, kw_only=True):
+    name: str
+    calibrated: bool
+
+
+class Models(msgspec.Struct, kw_only=True):
+    models: list[Model]
+
+
+class Status(msgspec.Struct, kw_only=True):
+    status: str
+
+
 class ErrorDetail(msgspec.Struct, kw_only=True):
     code: str
     message: str
@@ -84,11 +98,17 @@ def parse(body: bytes) -> Ask:
     try:
         return msgspec.json.decode(body, type=Ask)
     except msgspec.ValidationError as error:
-        raise RefusalError(422, "invalid_request", f"The request does not fit: {error}.") from None
+        message = f"The request does not fit: {brief(error)}."
+        raise RefusalError(422, "invalid_request", message) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RefusalError(
-            400, "invalid_json", f"The body is not JSON in UTF-8: {error}."
-        ) from None
+        message = f"The body is not JSON in UTF-8: {brief(error)}."
+        raise RefusalError(400, "invalid_json", message) from None
+
+
+def brief(error: Exception) -> str:
+    """What is wrong in one short line: it may quote a name of any length, in any characters."""
+    shown = "".join(char if char.isprintable() else " " for char in str(error))
+    return shown if len(shown) <= LONGEST_QUOTE else f"{shown[:LONGEST_QUOTE]}…"
 
 
 def documents(ask: Ask, limits: Limits) -> list[Document]:
@@ -108,15 +128,28 @@ def documents(ask: Ask, limits: Limits) -> list[Document]:
             "too_many_documents",
             f"The request has {len(given)} documents; at most {limits.documents} are allowed.",
         )
-    made = [_document(one, number) for number, one in enumerate(given, 1)]
-    characters = sum(len(document.text) for document in made)
+    stripped = [_stripped(one) for one in given]
+    # Before anything looks at the text: other requests wait meanwhile.
+    characters = sum(
+        len(part or "") for one in stripped for part in (one.text, one.title, one.body)
+    )
     if characters > limits.characters:
         raise too_long(characters, limits.characters)
-    return made
+    return [_document(one, number) for number, one in enumerate(stripped, 1)]
 
 
-def _document(given: str | DocumentIn, number: int) -> Document:
-    one = DocumentIn(text=given) if isinstance(given, str) else given
+def _stripped(given: str | DocumentIn) -> DocumentIn:
+    def strip(part: str | None) -> str | None:
+        return None if part is None else part.strip()
+
+    if isinstance(given, str):
+        return DocumentIn(text=given.strip())
+    return DocumentIn(
+        id=given.id, text=strip(given.text), title=strip(given.title), body=strip(given.body)
+    )
+
+
+def _document(one: DocumentIn, number: int) -> Document:
     parts = one.title is not None or one.body is not None
     if (one.text is None) != parts:
         raise RefusalError(
@@ -128,7 +161,7 @@ def _document(given: str | DocumentIn, number: int) -> Document:
         # A name is needed for messages only; the id may well be unknown.
         made = msgspec.structs.replace(plain_text.document(one.text, ""), id=one.id)
     else:
-        made = Document(id=one.id, title=(one.title or "").strip(), body=(one.body or "").strip())
+        made = Document(id=one.id, title=one.title or "", body=one.body or "")
     if not made.text.strip():
         raise RefusalError(422, "empty_text", f"Document {number} has no text.")
     return made

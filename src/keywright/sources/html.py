@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html.parser import HTMLParser
 
 from keywright.errors import DataError
 from keywright.sources import text
 from keywright.types import Document
 
+# Comments are taken whole: to try where else they might end takes for ever where there are many.
 _START = re.compile(
-    rb"^\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html\b)", re.I | re.S
+    rb"^\s*+(?:<\?xml[^>]*>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html\b)", re.I | re.S
 )
 _CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?([\w-]+)", re.IGNORECASE)
+_TAG_BEGINS = re.compile(r"<[a-zA-Z/!?]")
 _SKIPPED = frozenset(
     {"script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form",
      "button", "select", "svg", "iframe", "figure"}
@@ -29,7 +32,7 @@ def recognise(content: bytes, name: str) -> bool:
 
 def read(content: bytes, name: str) -> Document:
     parser = _Text()
-    parser.feed(_decode(content, name))
+    parser.feed(_whole(_decode(content, name)))
     parser.close()
     title = _tidy(parser.heading) or _tidy(parser.title)
     body = _tidy("".join(parser.inside_main or parser.words))
@@ -48,6 +51,15 @@ def _decode(content: bytes, name: str) -> str:
     return text.decode(content, name)
 
 
+def _whole(source: str) -> str:
+    """Without a tag that the end of the file cuts off, as in browsers.
+
+    Python's parser may look for its end from every tag that seems to begin inside it.
+    """
+    tags, mark, rest = source.rpartition(">")
+    return tags + mark + _TAG_BEGINS.split(rest, maxsplit=1)[0]
+
+
 def _tidy(words: str) -> str:
     lines = (re.sub(r"\s+", " ", line).strip() for line in words.split("\n"))
     return "\n".join(line for line in lines if line)
@@ -63,6 +75,7 @@ class _Text(HTMLParser):
         self.words: list[str] = []
         self.inside_main: list[str] = []
         self._open: list[str] = []
+        self._inside: Counter[str] = Counter()  # how often each is open
         self._had_heading = False
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -70,27 +83,29 @@ class _Text(HTMLParser):
             self._add("\n")
         if tag not in ("br", "hr", "img", "meta", "link", "input", "source", "wbr", "col"):
             self._open.append(tag)
+            self._inside[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self._open:  # closes what was left open inside it, as browsers do
-            while self._open.pop() != tag:
-                pass
+        if self._inside[tag]:  # closes what was left open inside it, as browsers do
+            while (closed := self._open.pop()) != tag:
+                self._inside[closed] -= 1
+            self._inside[tag] -= 1
         if tag == "h1":
             self._had_heading = True
         if tag in _BLOCKS:
             self._add("\n")
 
     def handle_data(self, data: str) -> None:
-        if "title" in self._open and "svg" not in self._open:
+        if self._inside["title"] and not self._inside["svg"]:
             self.title += data
             return
-        if not _SKIPPED.isdisjoint(self._open):
+        if any(self._inside[tag] for tag in _SKIPPED):
             return
-        if "h1" in self._open and not self._had_heading:
+        if self._inside["h1"] and not self._had_heading:
             self.heading += data
         self._add(re.sub(r"\s+", " ", data))
 
     def _add(self, words: str) -> None:
         self.words.append(words)
-        if "main" in self._open or "article" in self._open:
+        if self._inside["main"] or self._inside["article"]:
             self.inside_main.append(words)

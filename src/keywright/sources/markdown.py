@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from keywright.sources import text
 from keywright.types import Document
 
 SUFFIXES = (".md", ".markdown")
+# Every pattern looks a bounded way ahead: files of strangers may be made to keep it searching.
+_BLANK = r"[^\S\n]"
+_TARGET = r"\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:\s*['\"]?(.+?)['\"]?\s*$", re.MULTILINE)
-_FENCE = re.compile(r"^(```|~~~).*?^\1\s*$", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
-_UNDERLINED = re.compile(r"^(\S.*)\n(?:={3,}|-{3,})\s*$", re.MULTILINE)
-_IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
-_LINK = re.compile(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])")
-_DEFINITION = re.compile(r"^\s{0,3}\[[^\]]+\]:\s+\S+.*$", re.MULTILINE)
-_TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z][^>]*>", re.DOTALL)
-_RULE = re.compile(r"^\s{0,3}(?:[-*_]\s*){3,}$|^\s*\|?[\s:|-]+\|[\s:|-]*$", re.MULTILINE)
-_LEAD = re.compile(r"^\s*(?:[-*+]|\d+[.)]|>+)\s+", re.MULTILINE)
-_EMPHASIS = re.compile(r"(\*\*\*|\*\*|\*|___|__|~~|`+)(?=\S)(.+?)(?<=\S)\1")
+_FRONT_TITLE = re.compile(rf"^title:{_BLANK}*(\S.*)$", re.MULTILINE)
+_FENCES = ("```", "~~~")
+_HEADING = re.compile(rf"^{_BLANK}{{0,3}}#{{1,6}}{_BLANK}+(\S.*)$", re.MULTILINE)
+_UNDERLINED = re.compile(rf"^(\S.*)\n(?:={{3,}}|-{{3,}}){_BLANK}*$", re.MULTILINE)
+_IMAGE = re.compile(rf"!\[([^\[\]]*)\]{_TARGET}")
+_LINK = re.compile(rf"\[([^\[\]]+)\](?:{_TARGET}|\[[^\[\]]*\])")
+_DEFINITION = re.compile(rf"^{_BLANK}{{0,3}}\[[^\[\]\n]+\]:{_BLANK}+\S.*$", re.MULTILINE)
+_TAG = re.compile(r"<!--(?:(?!<!--).)*?-->|</?[a-zA-Z][^<>]*>", re.DOTALL)
+_RULE = re.compile(
+    rf"^{_BLANK}{{0,3}}(?:[-*_]{_BLANK}*+){{3,}}$|^(?=[^|\n]*\|)(?:{_BLANK}|[:|-])+$", re.MULTILINE
+)
+_LEAD = re.compile(rf"^{_BLANK}*(?:[-*+]|\d+[.)]|>+)(?:{_BLANK}+|$)", re.MULTILINE)
+_EMPHASIS = re.compile(r"(\*{1,3}|_{2,3}|~~|`{1,3})(?=\S)(.{1,300}?)(?<=\S)\1")
 _ITALIC = re.compile(r"(?<!\w)_(?=\S)([^_\n]+?)(?<=\S)_(?!\w)")
 
 
@@ -33,12 +39,12 @@ def read(content: bytes, name: str) -> Document:
     front = _FRONT_MATTER.match(source)
     if front:
         found = _FRONT_TITLE.search(front[1])
-        title = found[1] if found else ""
+        title = found[1].strip().strip("'\"") if found else ""
         source = source[front.end() :]
-    source = _FENCE.sub("\n", source)
+    source = _without_code(source)
     heading = _HEADING.search(source) or _UNDERLINED.search(source)
     if heading and not title and not source[: heading.start()].strip():
-        title = heading[1]
+        title = _unclosed(heading)
         source = source[heading.end() :]
     if not title:
         return text.document(plain(source), name)
@@ -47,19 +53,43 @@ def read(content: bytes, name: str) -> Document:
 
 def plain(source: str) -> str:
     """The words of Markdown without its marks."""
-    for pattern, replacement in (
+    patterns: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
         (_TAG, " "),
         (_IMAGE, r"\1"),
         (_LINK, r"\1"),
         (_DEFINITION, ""),
         (_UNDERLINED, r"\1\n"),
-        (_HEADING, r"\1\n"),
+        (_HEADING, lambda heading: _unclosed(heading) + "\n"),
         (_RULE, ""),
         (_LEAD, ""),
         (_EMPHASIS, r"\2"),
         (_EMPHASIS, r"\2"),  # bold inside italic
         (_ITALIC, r"\1"),
-    ):
+    )
+    for pattern, replacement in patterns:
         source = pattern.sub(replacement, source)
     source = source.replace("|", " ")
     return re.sub(r"[ \t]+", " ", re.sub(r"\n{3,}", "\n\n", source)).strip()
+
+
+def _unclosed(heading: re.Match[str]) -> str:
+    """The words of a heading, whose line may end in marks again."""
+    return heading[1].rstrip().rstrip("#").rstrip()
+
+
+def _without_code(source: str) -> str:
+    """Without the lines between fences; a fence that is never closed is left alone."""
+    lines = source.split("\n")
+    last = {line.rstrip(): number for number, line in enumerate(lines)}
+    kept: list[str] = []
+    fence = ""
+    for number, line in enumerate(lines):
+        if fence:
+            if line.rstrip() == fence:
+                fence = ""
+        elif line[:3] in _FENCES and last.get(line[:3], 0) > number:
+            fence = line[:3]
+            kept.append("")
+        else:
+            kept.append(line)
+    return "\n".join(kept)

@@ -168,7 +168,7 @@ def without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
             id(line) for line in _edge(page) if shape(line) in repeated or shape(line) == "#"
         }
         kept.append([line for line in page if id(line) not in dropped])
-    return kept
+    return kept if any(kept) else list(pages)  # pages that say nothing else are no frame
 
 
 def _edge(page: Sequence[Line]) -> list[Line]:
@@ -202,13 +202,12 @@ def find_title(page: Sequence[Line]) -> list[Line]:
 
 def join(lines: Iterator[str] | Sequence[str]) -> str:
     """Lines as running text: a word hyphenated at a line's end is whole again."""
-    text = ""
+    joined: list[str] = []
     for line in lines:
         line = line.strip()
-        if not text:
-            text = line
-        elif _HYPHENATED.search(text) and line[:1].islower():
-            text = _HYPHENATED.sub("", text) + line
+        last = joined[-1] if joined else ""
+        if _HYPHENATED.search(last[-2:]) and line[:1].islower():
+            joined[-1] = last[:-1] + line
         else:
-            text += "\n" + line
-    return text
+            joined.append(line)
+    return "\n".join(joined)

@@ -179,17 +179,17 @@ function update() {
   const drawn = phrases.map((one) => one.at).join(" ");
   if (drawn === state.drawn) return;
   state.drawn = drawn;
-  showPart("present", phrases.filter((one) => one.present), presentItem);
-  showPart("absent", phrases.filter((one) => !one.present), absentItem);
+  showPart("present", phrases.filter((one) => one.present), presentItems);
+  showPart("absent", phrases.filter((one) => !one.present), absentItems);
   byId("evidence-note").hidden = !phrases.some((one) => one.evidence);
   byId("reading").replaceChildren(...marked(state.text, phrases));
   byId("summary").textContent = summaryOf(phrases);
 }
 
-function showPart(kind, phrases, item) {
+function showPart(kind, phrases, items) {
   const all = state.phrases.filter((one) => one.present === (kind === "present"));
   byId(`count-${kind}`).textContent = `(${all.length})`;
-  byId(kind).replaceChildren(...phrases.map(item));
+  byId(kind).replaceChildren(...items(phrases));
   byId(`${kind}-part`).hidden = !phrases.length;
 }
 
@@ -220,14 +220,23 @@ function chip(phrase) {
   return button;
 }
 
-function presentItem(phrase) {
-  return make("li", "", chip(phrase));
+function presentItems(phrases) {
+  return phrases.map((phrase) => make("li", "", chip(phrase)));
 }
 
-function absentItem(phrase) {
-  const item = make("li", "", chip(phrase));
-  if (phrase.evidence) item.append(make("q", "", phrase.evidence));
-  return item;
+/** Neighbours with the same sentence share it. */
+function absentItems(phrases) {
+  const groups = [];
+  for (const phrase of phrases) {
+    const last = groups.at(-1);
+    if (last && last[0].evidence === phrase.evidence) last.push(phrase);
+    else groups.push([phrase]);
+  }
+  return groups.map((group) => {
+    const item = make("li", "", make("div", "chips", ...group.map(chip)));
+    if (group[0].evidence) item.append(make("q", "", group[0].evidence));
+    return item;
+  });
 }
 
 // The text with its marks

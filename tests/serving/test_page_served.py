@@ -1,0 +1,236 @@
+"""The page in a real browser before the real service, and no barrier that axe-core knows of."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+
+import pytest
+
+from tests.chromium import EXECUTABLE, Page, browser
+from tests.serving.test_page import ask, copied, hover, press, problem, said, texts, wait
+from tests.serving.test_server import Server, serving
+from tests.sources.pdf_maker import Text, make_pdf
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(EXECUTABLE is None, reason="no Chromium is installed"),
+]
+
+SCRIPT = "<img src=x onerror='window.broken = 1'><script>window.broken = 1</script>"
+SENTENCES = (
+    "Space debris threatens satellites in low Earth orbits.",
+    "Drag sails remove space debris: a drag sail brings a dead satellite down.",
+    "We simulate the atmospheric drag on a drag sail of ten square metres.",
+)
+TEXT = "\n".join(["Drag sails against space debris", *SENTENCES])
+LONGEST = 20_000
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving("--model", "default", "--max-characters", str(LONGEST)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def tab(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browser(tmp_path_factory.mktemp("profile")) as made:
+        made.send(
+            "Browser.grantPermissions",
+            permissions=["clipboardReadWrite", "clipboardSanitizedWrite"], origin=server.address,
+        )  # fmt: skip
+        made.send("Emulation.setFocusEmulationEnabled", enabled=True)
+        yield made
+
+
+@pytest.fixture
+def page(tab: Page, server: Server) -> Page:
+    tab.look(1200)
+    tab.open(f"{server.address}/")
+    tab.complaints.clear()
+    return tab
+
+
+def drop(page: Page, name: str, content: bytes) -> None:
+    packed = base64.b64encode(content).decode()
+    page.run(
+        "(() => { const data = new DataTransfer();"
+        f"const bytes = Uint8Array.from(atob({json.dumps(packed)}), c => c.charCodeAt(0));"
+        f"data.items.add(new File([bytes], {json.dumps(name)}));"
+        "for (const kind of ['dragover', 'drop']) document.body.dispatchEvent("
+        "new DragEvent(kind, {dataTransfer: data, bubbles: true, cancelable: true})); })()"
+    )
+
+
+def paper() -> bytes:
+    return make_pdf([Text(line, 60, 700 - 20 * n) for n, line in enumerate(TEXT.split("\n"))])
+
+
+def test_paste_filter_and_copy(page: Page) -> None:
+    ask(page, TEXT)
+    everything = texts(page, ".chip")
+    assert {"space debris", "drag sail"} & {one.lower() for one in texts(page, "#present .chip")}
+    page.choose("#least", "20")
+    fewer = texts(page, ".chip")
+    assert 0 < len(fewer) < len(everything)
+    assert copied(page, "list").split("\n") == fewer
+    rows = list(csv.DictReader(io.StringIO(copied(page, "csv"))))
+    assert [one["keyphrase"] for one in rows] == fewer
+    assert all(float(one["probability"]) >= 0.195 for one in rows)
+    assert [one["text"] for one in json.loads(copied(page, "json"))] == fewer
+    assert copied(page, "bibtex") == f"keywords = {{{', '.join(fewer)}}},"
+    assert page.complaints == []
+
+
+def test_highlight_both_ways(page: Page) -> None:
+    ask(page, TEXT)
+    phrase = texts(page, "#present .chip")[0]
+    hover(page, "#present .chip")
+    lit = page.run("[...document.querySelectorAll('#reading .lit')].map(e => e.textContent)")
+    assert phrase.lower()[:4] in "".join(lit).lower()
+    hover(page, "#reading a")
+    assert len(texts(page, ".chip.lit")) >= 1
+
+
+def test_a_dropped_pdf_is_read(page: Page) -> None:
+    drop(page, "sails.pdf", paper())
+    wait(page, "!document.getElementById('answer').hidden")
+    assert said(page, "#answer-title") == "Keyphrases of sails.pdf"
+    assert SENTENCES[1] in said(page, "#reading").replace("\n", " ")
+    assert texts(page, "#present .chip")
+
+
+def locked() -> bytes:
+    pypdf = pytest.importorskip("pypdf")
+    writer = pypdf.PdfWriter(io.BytesIO(paper()))
+    writer.encrypt("secret", algorithm="RC4-128")
+    made = io.BytesIO()
+    writer.write(made)
+    return made.getvalue()
+
+
+def test_files_that_cannot_be_read_say_why(page: Page) -> None:
+    for name, content, reason in (
+        ("locked.pdf", locked(), "is encrypted"),
+        ("scan.pdf", make_pdf([], []), "probably scanned"),
+        ("cut.pdf", b"%PDF-1.7 cut", "is not a whole PDF"),
+        ("photo.jpg", b"\xff\xd8\xff\x00", "neither PDF nor text"),
+        ("long.txt", b"bees " * LONGEST, "at most 20,000 are allowed"),
+        (f"{SCRIPT}.pdf", b"", "is empty"),
+    ):
+        page.run("document.getElementById('problem').hidden = true")
+        drop(page, name, content)
+        wait(page, "!document.getElementById('problem').hidden")
+        assert reason in said(page, "#problem")
+    assert page.run("window.broken") is None
+
+
+def test_a_text_that_is_too_long_says_so(page: Page) -> None:
+    assert "at most 20,000 are allowed" in problem(page, "bees " * LONGEST)
+
+
+def test_script_in_a_text_is_only_shown(page: Page) -> None:
+    ask(page, f"{TEXT}\n{SCRIPT}")
+    assert SCRIPT in said(page, "#reading")
+    ask(page, f"{SCRIPT}\n{TEXT}")
+    assert page.run("window.broken") is None
+    assert page.run("document.querySelectorAll('main img, main script').length") == 0
+    assert page.complaints == []
+
+
+def test_nothing_but_the_keyboard_is_needed(page: Page) -> None:
+    def tab_to(condition: str) -> None:
+        for _ in range(40):
+            press(page, "Tab", 9)
+            if page.run(f"(e => {condition})(document.activeElement)"):
+                return
+        raise AssertionError(f"the tab key never came to {condition}")
+
+    tab_to("e.id === 'text'")
+    page.send("Input.insertText", text=TEXT)
+    tab_to("e.type === 'submit'")
+    press(page, "Enter", 13)
+    wait(page, "document.activeElement.id === 'answer-title'")
+    everything = texts(page, ".chip")
+    tab_to("e.id === 'least'")
+    for _ in range(3):
+        press(page, "PageUp", 33)
+    assert 0 < len(texts(page, ".chip")) < len(everything)
+    tab_to("e.dataset.copy === 'list'")
+    press(page, "Enter", 13)
+    wait(page, "document.getElementById('copied').textContent")
+    assert page.run("navigator.clipboard.readText()").split("\n") == texts(page, ".chip")
+    tab_to("e.matches('.chip')")
+    assert page.run("document.querySelectorAll('#reading .lit').length") > 0
+
+
+# What axe-core calls serious or critical, with the first element it is about.
+BARRIERS = """
+  axe.run({resultTypes: ["violations"]}).then(({violations}) => violations
+    .filter(one => ["serious", "critical"].includes(one.impact))
+    .map(one => `${one.id}: ${one.nodes[0].html}`))
+"""
+
+
+@pytest.fixture
+def axe() -> str:
+    """The script. The page's policy keeps it out; the DevTools protocol brings it in."""
+    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1200])
+def test_no_barriers_in_any_state(page: Page, axe: str, width: int, scheme: str) -> None:
+    page.look(width, scheme=scheme)
+    page.run(axe + "; undefined")
+
+    def check(state: str) -> None:
+        assert page.run(BARRIERS) == [], state
+        assert page.run("document.documentElement.scrollWidth") <= width, state
+
+    check("empty")
+    ask(page, TEXT)
+    check("results")
+    page.run("document.querySelector('#present .chip').focus()")
+    check("a phrase lit")
+    page.choose("#least", "100")
+    check("nothing left")
+    problem(page, "bees " * LONGEST)
+    check("problem")
+    page.run("document.getElementById('key-row').hidden = false")
+    page.run("document.getElementById('drop').hidden = false")
+    check("a key asked for, and a file over the page")
+
+
+def test_axe_finds_what_is_wrong(page: Page, axe: str) -> None:
+    """The check can fail."""
+    page.run(axe + "; undefined")
+    page.run("document.querySelector('label[for=text]').remove()")
+    page.run("document.getElementById('hint').style.color = '#ddd'")
+    page.run("document.getElementById('text').placeholder = ''")
+    found = [one.partition(":")[0] for one in page.run(BARRIERS)]
+    assert {"label", "color-contrast"} <= set(found)
+
+
+def test_the_description_for_people_has_no_barriers(page: Page, server: Server, axe: str) -> None:
+    for width, scheme in ((375, "light"), (1200, "dark")):
+        page.look(width, scheme=scheme)
+        page.open(f"{server.address}/docs")
+        page.run(axe + "; undefined")
+        assert page.run(BARRIERS) == []
+        assert page.run("document.documentElement.scrollWidth") <= width
+
+
+def test_a_service_that_has_gone_is_told(page: Page) -> None:
+    with serving() as short_lived:
+        page.open(f"{short_lived.address}/")
+        ask(page, TEXT)
+        short_lived.stop()
+        assert problem(page, TEXT).startswith("The service does not answer.")
+    assert page.run("document.getElementById('answer').hidden")

@@ -171,11 +171,30 @@ def test_closing_finishes_what_was_taken_and_takes_nothing_more() -> None:
     run(work())
 
 
-def test_a_lone_item_waits_only_as_long_as_it_is_told() -> None:
+def test_items_of_a_single_caller_do_not_wait_for_company() -> None:
     async def work() -> None:
-        batcher = Batcher(Worker(), lambda item: item, batch=100, wait=0.01)
+        batcher = Batcher(Worker(), lambda item: item, wait=60)
         batcher.start()
-        assert await asyncio.wait_for(batcher.submit([1]), 5) == [2]
+        assert [await batcher.submit([item]) for item in (1, 2)] == [[2], [4]]
+        await batcher.close()
+
+    run(work())
+
+
+def test_where_company_came_before_an_item_waits_for_it_as_long_as_it_is_told() -> None:
+    async def work() -> None:
+        worker = Worker()
+        batcher = Batcher(worker, lambda item: item, wait=0.2)
+        batcher.start()
+        clock = asyncio.get_running_loop().time
+        await batcher.submit([1, 2])
+        began = clock()
+        one = asyncio.create_task(batcher.submit([3]))
+        await asyncio.sleep(0.05)
+        assert await batcher.submit([4]) == [8]
+        assert await one == [6]
+        assert clock() - began >= 0.19
+        assert worker.batches == [[1, 2], [3, 4]]
         await batcher.close()
 
     run(work())

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-import socket
+import signal
 import sys
 from pathlib import Path
 
 import typer
 
-from keywright.errors import ConfigError, MissingExtraError
+from keywright.errors import MissingExtraError
 
-# Connections beyond this get 503 at once; a request needs one, and little else.
-CONNECTIONS = 1000
-BACKLOG = 2048
 WARM_UP = "Keyphrases tell what a text is about."
 
 
@@ -44,8 +41,7 @@ def serve(
     what it accepted is answered.
     """
     try:
-        import uvicorn
-
+        from keywright.serving import server
         from keywright.serving.app import Settings, create_app
         from keywright.serving.keys import Keys
         from keywright.serving.limits import Limits
@@ -66,38 +62,18 @@ def serve(
     known = Keys.load(keys) if keys is not None else None
     # The folder's name and not where it lies: answers tell it to everybody.
     settings = Settings(Path(model).name or model, limits, known, rate)
-    listening = _listen(host, port)  # before the model is loaded: a port in use is told at once
+    listening = server.listen(
+        host, port
+    )  # before the model is loaded: a port in use is told at once
     engine = Keywright(model, threads=threads)
     app = create_app(engine, settings)
     engine.generate(WARM_UP)  # what models load when they are first used, nobody should wait for
     log.configure(sys.stderr)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=CONNECTIONS,
-        # A request that was accepted ends by itself within its time limit.
-        timeout_graceful_shutdown=int(max_seconds) + 5,
-    )
+    server.allow_files()
+    # uvicorn raises the signal that ended it once more, for those who handled it before.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     _announce(host, listening.getsockname()[1], known is not None)
-    uvicorn.Server(config).run(sockets=[listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(BACKLOG)
-    except OSError as error:
-        listening.close()
-        raise ConfigError(
-            f"cannot listen on {host} port {port} ({error.strerror}); try another --port or --host"
-        ) from None
-    return listening
+    server.server(app, limits).run(sockets=[listening])
 
 
 def _announce(host: str, port: int, has_keys: bool) -> None:

@@ -171,6 +171,7 @@ def create_app(engine: Engine, settings: Settings | None = None) -> FastAPI:
     )
     app.add_middleware(
         Guard,
+        requests=service.settings.limits.requests,
         body_bytes=service.settings.limits.body_bytes,
         answered=service.metrics.answered,
     )
@@ -193,7 +194,8 @@ def _keyphrase_routes(service: Service) -> APIRouter:
         async with _within(limits.seconds):
             _require(request, "application/json")
             ask = messages.parse(await request.body())
-            return await service.answer(request, messages.documents(ask, limits), ask)
+            async with _unless_gone(request):
+                return await service.answer(request, messages.documents(ask, limits), ask)
 
     @routes.post("/keyphrases/file", **_described(_Upload, "multipart/form-data"))
     async def keyphrases_of_file(request: Request) -> Response:
@@ -201,8 +203,9 @@ def _keyphrase_routes(service: Service) -> APIRouter:
         async with _within(limits.seconds):
             _require(request, "multipart/form-data")
             content, name, options = await _upload(request)
-            document = await service.uploads.read(content, name)
-            return await service.answer(request, [document], options)
+            async with _unless_gone(request):
+                document = await service.uploads.read(content, name)
+                return await service.answer(request, [document], options)
 
     @routes.get("/models", responses=_responses("The models that answer.", "Models", REFUSED_GET))
     async def models() -> Response:
@@ -323,6 +326,28 @@ async def _within(seconds: float) -> AsyncIterator[None]:
         raise RefusalError(
             408, "timeout", f"The request took longer than the {seconds:g} seconds it may take."
         ) from None
+
+
+@asynccontextmanager
+async def _unless_gone(request: Request) -> AsyncIterator[None]:
+    """Give up when the client goes: nobody waits for the answer. The body must have been read."""
+    try:
+        async with asyncio.timeout(None) as patience:
+            watching = asyncio.create_task(_end_when_gone(request, patience))
+            try:
+                yield
+            finally:
+                watching.cancel()
+    except TimeoutError:
+        if not patience.expired():
+            raise
+        raise ClientDisconnect from None
+
+
+async def _end_when_gone(request: Request, patience: asyncio.Timeout) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass  # nothing more comes of a body that has been read
+    patience.reschedule(asyncio.get_running_loop().time())
 
 
 def _require(request: Request, kind: str) -> None:

@@ -1,6 +1,7 @@
 """Items that arrive together are worked on together, in one thread off the event loop.
 
-An idle worker waits a moment for company; a busy one finds it waiting. A batch is the item that
+An idle worker waits a moment for company, unless the last item came without any; a busy one finds
+it waiting. A batch is the item that
 waited longest and those most like it in length, so that nothing starves and little is padded.
 """
 
@@ -62,6 +63,7 @@ class Batcher(Generic[Item, Result]):
         self._waiting: list[_Waiting[Item, Result]] = []
         self._changed = asyncio.Event()
         self._closing = False
+        self._lonely = True  # whether the last item had no company: a single client need not wait
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="keywright-batch")
         self._task: asyncio.Task[None] | None = None
 
@@ -117,9 +119,11 @@ class Batcher(Generic[Item, Result]):
                 await self._next_change()
             if not self._waiting:
                 return
-            await self._gather()
+            if not self._lonely:
+                await self._gather()
             if batch := self._take():
                 await self._finish(batch)
+                self._lonely = len(batch) + len(self._waiting) == 1
 
     async def _next_change(self) -> None:
         self._changed.clear()

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keywright.serving.log import LOGGER
 from keywright.serving.messages import ErrorAnswer, ErrorDetail
-from keywright.serving.refusal import RefusalError
+from keywright.serving.refusal import RefusalError, come_back
 
 SECURITY = {
     "Content-Security-Policy": (
@@ -29,6 +29,8 @@ SECURITY = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+# Who watches the service should learn of its state when it is busy, too; it costs nothing.
+_ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LONGEST_PATH = 200
 LARGEST_HEAD = 32 * 1024
@@ -48,12 +50,17 @@ def error_response(refusal: RefusalError) -> Response:
 
 
 class Guard:
-    """The outermost layer of the application; `answered` is told path, status and seconds."""
+    """The outermost layer of the application; `answered` is told path, status and seconds.
 
-    def __init__(self, app: ASGIApp, *, body_bytes: int, answered: Answered) -> None:
+    It lets in `requests` at once: a client that sends its body slowly keeps what it sent in memory.
+    """
+
+    def __init__(self, app: ASGIApp, *, requests: int, body_bytes: int, answered: Answered) -> None:
         self._app = app
+        self._requests = requests
         self._body_bytes = body_bytes
         self._answered = answered
+        self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -74,9 +81,10 @@ class Guard:
                     headers[name] = value
             await send(message)
 
-        objection = _objection(scope)
-        app = self._app if objection is None else error_response(objection)
+        self._open += 1
         try:
+            objection = _objection(scope) or (None if self._has_room(scope) else _busy())
+            app = self._app if objection is None else error_response(objection)
             await app(scope, _bounded(scope, receive, self._body_bytes), send_safely)
         except Exception:
             _log.exception("failed", extra={"fields": {"request_id": request_id}})
@@ -86,7 +94,11 @@ class Guard:
             refusal = RefusalError(500, "internal_error", message)
             await error_response(refusal)(scope, receive, send_safely)
         finally:
+            self._open -= 1
             self._tell(scope, status, time.monotonic() - began)
+
+    def _has_room(self, scope: Scope) -> bool:
+        return self._open <= self._requests or scope["path"] in _ALWAYS
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
         # The route and not the path: strangers' paths must not become endless time series.
@@ -143,10 +155,14 @@ def _bounded(scope: Scope, receive: Receive, most: int) -> Receive:
 
 
 def _too_large(most: int) -> RefusalError:
-    # The rest of the body is not read, so the connection cannot be used again.
+    # The connection stays open, and what still comes is dropped: closed before the client has
+    # sent all, it would be reset, and the client might not get to read this.
     return RefusalError(
         413,
         "body_too_large",
         f"The body is larger than {most:,} bytes, which is the most that is allowed.",
-        {"Connection": "close"},
     )
+
+
+def _busy() -> RefusalError:
+    return come_back(503, "busy", "Too many requests are open; try again soon.", 1)

@@ -15,6 +15,7 @@ class Limits:
     documents: int = 64  # of a request
     characters: int = 400_000  # of a request, all documents together
     seconds: float = 30.0  # from the first byte of a request to its answer
+    requests: int = 1000  # that are read, wait or are worked on
     queue: int = 256  # documents that wait for the model
     batch: int = 32  # documents that the model takes at once
     batch_characters: int = 64_000  # that the model takes at once, unless one document has more

@@ -36,12 +36,13 @@ class JsonLines(logging.Formatter):
 
 
 def configure(stream: TextIO) -> None:
-    """Send the service's log, and warnings of the HTTP server, to a stream."""
+    """Send the service's log, and warnings of what lies beneath it, to a stream."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
     levels = {
         LOGGER: logging.INFO,
         "uvicorn": logging.WARNING,
+        "asyncio": logging.ERROR,  # such as no more files for connections
         "python_multipart": logging.CRITICAL,  # it tells of every bad form, and we answer so
     }
     for name, level in levels.items():

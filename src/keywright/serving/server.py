@@ -1,0 +1,64 @@
+"""The HTTP server under the application: its socket, its connections, how it ends."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from functools import partial
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from keywright.errors import ConfigError
+from keywright.serving.connection import Connection
+from keywright.serving.limits import Limits
+
+BACKLOG = 2048
+# Every connection is a file. Many systems allow a process 1,024 of them until it asks for more.
+FILES = 65_536
+
+
+def listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends at once (TCP_NODELAY) only where the protocol is given; without it the body of
+    # an answer, which follows its headers, would wait 40 ms for the client's delayed ACK.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise ConfigError(
+            f"cannot listen on {host} port {port} ({error.strerror}); try another --port or --host"
+        ) from None
+    return listening
+
+
+def allow_files() -> None:
+    """Let this process have as many files as it may, up to what it could use."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def server(app: ASGIApp, limits: Limits) -> uvicorn.Server:
+    """What `run(sockets=[...])` makes an HTTP server; SIGTERM ends it when all is answered."""
+    config = uvicorn.Config(
+        app,
+        http=partial(Connection, seconds=limits.seconds),  # type: ignore[arg-type]  # makes one
+        ws="none",
+        backlog=BACKLOG,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        # A request that was accepted ends by itself within its time limit.
+        timeout_graceful_shutdown=int(limits.seconds) + 5,
+    )
+    return uvicorn.Server(config)

@@ -6,9 +6,9 @@
 The errors are those of `keywright calibrate`, in points, with 95% intervals: 10 bins of equal
 width, present and absent phrases apart, every distinct phrase of a document once. A phrase's
 probability is its `confidence`, or 1/KPP where the model states none. "Adapted" is what is left
-when a logistic curve is fitted on other documents of the same test set, as `keywright calibrate
---fit logistic` does: 5-fold cross-validation over documents. The last rows take all test sets
-together, under plain chan19, which stems SemEval's stems once more.
+when a logistic curve is fitted to it on other documents of the same test set (5-fold
+cross-validation over documents). The last rows take all test sets together, under plain chan19,
+which stems SemEval's stems once more.
 """
 
 from __future__ import annotations

@@ -59,6 +59,7 @@ class Loaded:
     english: str | None = None
     calibrated: bool = False  # whether the predictor's own confidences are probabilities
     most_words: int | None = None  # of a document that are read; None where tokens are counted
+    token_probabilities: bool = False  # whether phrases have those of their tokens
 
     @property
     def window(self) -> int | None:
@@ -120,6 +121,11 @@ def _recalibrated(loaded: Loaded, model: str | Path, path: Path) -> Loaded:
         raise ConfigError(
             f"{path} starts from probabilities that predictions state, and {model} has none of its "
             "own; fit it with --confidence kpp"
+        )
+    if confidence.source == "kpp" and not loaded.token_probabilities:
+        raise ConfigError(
+            f"{path} starts from token probabilities, and {model} gives none; fit it on what this "
+            "model predicts"
         )
     used = {**loaded.settings, "calibration": hashlib.sha256(confidence.to_json()).hexdigest()}
     return replace(loaded, confidence=confidence, settings=used)
@@ -221,6 +227,7 @@ def _load_exported(folder: Path, asked: Asked) -> Loaded:
         loaded,
         {**loaded.decode.description, "batch": loaded.batch},
         Recalibrator.from_json(confidence) if confidence.is_file() else None,
+        token_probabilities=True,
     )
 
 
@@ -255,7 +262,7 @@ def _load_run(folder: Path, asked: Asked) -> Loaded:
         "batch": batch,
         "max_source": max_source,
     }
-    return Loaded(Batched(predict, batch), used)
+    return Loaded(Batched(predict, batch), used, token_probabilities=True)
 
 
 def source_length(run: config.Config) -> int:

@@ -13,7 +13,7 @@ import pytest
 from keywright.calibration.fit import METHODS, fit
 from keywright.calibration.recalibrate import Isotonic, Linear, Recalibrator
 from keywright.calibration.sample import Features
-from keywright.errors import DataError
+from keywright.errors import DataError, KeywrightError
 from keywright.types import Document, ScoredPhrase
 from tests.calibration.toys import document, drawn, phrase, prediction
 
@@ -66,6 +66,12 @@ def test_it_starts_from_what_is_stated_if_it_was_fitted_so() -> None:
         pytest.approx(0.05),
         None,
     ]
+
+
+def test_what_is_stated_must_be_a_probability() -> None:
+    stated = msgspec.structs.replace(HALF, source="stated")
+    with pytest.raises(KeywrightError, match=r"confidence of 7.0; it must lie"):
+        stated.apply(TEXT, prediction(ScoredPhrase(text="beam search", confidence=7.0)))
 
 
 def test_apply_sets_confidence_and_leaves_the_rest() -> None:

@@ -69,10 +69,15 @@ def test_stated_confidence_is_used_only_where_every_phrase_has_it() -> None:
     both = one(prediction(stated), "nodes")
     assert (both.source, both.confidence.tolist()) == ("stated", [0.2])
     assert both.own == pytest.approx([0.5])
+    assert both.before.tolist() == [0.2]
     mixed = one(prediction(stated, phrase("colors", 0.7)), "nodes")
     assert (mixed.source, mixed.confidence.tolist()) == ("kpp", pytest.approx([0.5, 0.7]))
     asked = one(prediction(stated), "nodes", confidence="kpp")
-    assert asked.confidence == pytest.approx([0.5])
+    assert asked.confidence == asked.before == pytest.approx([0.5])
+    own = one(prediction(stated), "nodes", confidence="own")
+    assert (own.source, own.confidence.tolist()) == ("kpp", pytest.approx([0.5]))
+    alone = one(prediction(ScoredPhrase(text="nodes", confidence=0.2)), "nodes", confidence="own")
+    assert (alone.source, alone.confidence.tolist()) == ("stated", [0.2])
 
 
 @pytest.mark.parametrize("bad", [1.5, -0.1, math.nan])

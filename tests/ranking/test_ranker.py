@@ -246,6 +246,9 @@ def test_a_calibration_of_stated_probabilities_needs_some(tmp_path: Path) -> Non
     Recalibrator(method="isotonic", present=None, absent=None, source="stated").save(path)
     with pytest.raises(ConfigError, match="tfidf has none"):
         predictor.load("tfidf", calibration=path)
+    Recalibrator(method="isotonic", present=None, absent=None).save(path)
+    with pytest.raises(ConfigError, match="token probabilities, and tfidf gives none"):
+        predictor.load("tfidf", calibration=path)
     path.write_text("{}")
     with pytest.raises(DataError, match="is no recalibrator"):
         predictor.load("tfidf", calibration=path)

@@ -12,7 +12,7 @@ from keywright import export as exporting
 from keywright import predictor, runtime
 from keywright.errors import ConfigError, DataError
 from keywright.export import FAMILIES, ParityError, export, pointer_transformer
-from keywright.export.graph import whole_rows
+from keywright.nn.graph import whole_rows
 from keywright.runtime.folder import read_manifest
 from tests.models.conftest import DOCUMENTS, TINY
 from tests.runs import untrained_run

@@ -89,8 +89,8 @@ class Gatherer:
         self._tokens.add(self._columns.add(document, prediction, original))
         self._sections.add(document, prediction.texts)
 
-    def gathered(self, confidence: Confidence = "auto") -> Gathered:
-        sample = self._columns.sample(confidence)
+    def gathered(self, confidence: Confidence = "auto", start: Source | None = None) -> Gathered:
+        sample = self._columns.sample(confidence, start)
         return Gathered(sample, self._tokens, self._sections.total(), self._signature)
 
 

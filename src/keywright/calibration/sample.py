@@ -145,13 +145,14 @@ class Columns:
         self._gold.append((_targets(matches, "present"), _targets(matches, "absent")))
         return entries
 
-    def sample(self, confidence: Confidence = "auto") -> Sample:
+    def sample(self, confidence: Confidence = "auto", start: Source | None = None) -> Sample:
+        """`start` is what recalibration started from, if that is not the confidence itself."""
         table = np.array(self._rows, dtype=np.float64).reshape(-1, 9)
         own, stated, stated_before = table[:, 2], table[:, 7], table[:, 8]
         source = _source(confidence, own, stated)
         chosen = stated if source == "stated" else own
         known = ~np.isnan(chosen)
-        before = stated_before if np.isnan(own).all() else own
+        before = stated_before if (start or source) == "stated" else own
         document, correct, _, words, rank, present, position, _, _ = table[known].T
         return Sample(
             document=document.astype(np.int64),
@@ -181,26 +182,32 @@ def _source(asked: Confidence, own: Array, stated: Array) -> Source:
 
 
 def _row(number: int, entry: Entry, correct: bool, before: float | None) -> tuple[float, ...]:
+    return (
+        number,
+        correct,
+        *cast(tuple[float, ...], features(entry)),
+        _number(_stated(entry)),
+        _number(before),
+    )
+
+
+def _stated(entry: Entry) -> float | None:
     stated = entry.phrase.confidence
     if stated is not None and not 0 <= stated <= 1:
         raise KeywrightError(
             f"phrase {entry.phrase.text!r} has a confidence of {stated}; it must lie in [0, 1]"
         )
-    return (
-        number,
-        correct,
-        *cast(tuple[float, ...], features(entry)),
-        np.nan if stated is None else stated,
-        np.nan if before is None else before,
-    )
+    return stated
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
 
 
 def features(entry: Entry, source: Source = "kpp") -> Features:
     position = _ANYWHERE if entry.position is None else entry.position
-    sure = entry.confidence if source == "kpp" else entry.phrase.confidence
-    return Features(
-        np.nan if sure is None else sure, entry.words, entry.rank, entry.present, position
-    )
+    sure = entry.confidence if source == "kpp" else _stated(entry)
+    return Features(_number(sure), entry.words, entry.rank, entry.present, position)
 
 
 def _right(part: Part) -> set[str]:

@@ -270,7 +270,7 @@ def _apply(options: Options, path: Path) -> tuple[Gathered, list[str]]:
             pass
     else:
         write_predictions(judged(), options.output)
-    found = gatherer.gathered("stated")
+    found = gatherer.gathered("stated", recalibrator.source)
     if found.sample.corpus != recalibrator.corpus:
         return found, []
     return found, [

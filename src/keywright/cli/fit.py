@@ -15,8 +15,8 @@ def fit(
     config: Path = typer.Argument(..., help="A TOML file such as configs/rankers/default.toml."),
     output: Path = typer.Option(
         ...,
-        help="The folder of the ranker. Counts and topics that are there, learnt "
-        "from the same documents, are used again.",
+        help="The folder of the ranker. Counts, topics and a marker that are there, learnt "
+        "from the same documents, are used again; a marker half learnt is gone on with.",
     ),
     generator: Path | None = typer.Option(
         None, help="An exported model (keywright export) whose phrases are judged as well."

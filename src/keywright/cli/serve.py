@@ -24,6 +24,9 @@ def serve(
     model: str = typer.Option(
         "default", help="The model that comes with keywright, or the folder of another."
     ),
+    calibration: Path | None = typer.Option(
+        None, help="A file of `keywright calibrate --fit`: probabilities of documents like yours."
+    ),
     keys: Path | None = typer.Option(
         None, help="A file of names and SHA-256 hashes of the keys that may ask."
     ),
@@ -62,10 +65,9 @@ def serve(
     known = Keys.load(keys) if keys is not None else None
     # The folder's name and not where it lies: answers tell it to everybody.
     settings = Settings(Path(model).name or model, limits, known, rate)
-    listening = server.listen(
-        host, port
-    )  # before the model is loaded: a port in use is told at once
-    engine = Keywright(model, threads=threads)
+    # Before the model is loaded: a port in use is told at once.
+    listening = server.listen(host, port)
+    engine = Keywright(model, threads=threads, calibration=calibration)
     app = create_app(engine, settings)
     engine.generate(WARM_UP)  # what models load when they are first used, nobody should wait for
     log.configure(sys.stderr)

@@ -35,8 +35,8 @@ from keywright.types import Document
 
 try:
     from keywright.export import pointer_transformer, recurrent
-    from keywright.export.graph import Graph, Weights
     from keywright.export.parity import Parity, compare, made_up
+    from keywright.nn.graph import Graph, Weights
 except ModuleNotFoundError as error:
     if error.name != "onnx":
         raise

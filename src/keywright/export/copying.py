@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keywright.export.graph import FLOAT, INT64, Graph
+from keywright.nn.graph import FLOAT, INT64, Graph
 
 
 def write_log_probs(graph: Graph, logits: str, gate: str, energies: str) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 from torch import nn
 
 from keywright.export.copying import write_log_probs
-from keywright.export.graph import FLOAT, INT32, INT64, Graph
 from keywright.nn.bert import BertEncoder
+from keywright.nn.graph import FLOAT, INT32, INT64, Graph
 from keywright.nn.pointer_transformer import PointerTransformer, WordEncoder
 from keywright.nn.transformer import (
     Attention,

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from keywright.export.copying import write_log_probs
-from keywright.export.graph import FLOAT, INT32, INT64, Graph
 from keywright.models.cat_seq import CatSeq
 from keywright.models.cat_seq_d import CatSeqD
 from keywright.nn.copy import PointerSoftmax
+from keywright.nn.graph import FLOAT, INT32, INT64, Graph
 from keywright.runtime.state import HiddenNames
 
 EMBEDDING = "embedding"

@@ -62,7 +62,7 @@ class Marker:
         inputs = {
             "stems": np.array([stems.get(stem, UNKNOWN) for stem in reading.stems]),
             "endings": np.array([endings.get(word[-ENDING:], UNKNOWN) for word in reading.words]),
-            "standings": standings(np.array(reading.stems), reading.title),
+            "standings": standings(_numbers(reading.stems), reading.title),
             "places": places(len(reading.words)),
         }
         found: LogOdds = self._session.run(None, inputs)[0]
@@ -73,13 +73,20 @@ def numbered(names: Sequence[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(names, start=1)}
 
 
-def standings(stems: NDArray[Any], title: int) -> Ids:
+def _numbers(names: Sequence[str]) -> Ids:
+    """A number for each name; an array of texts would be as wide as the longest of them."""
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(name, len(number)) for name in names])
+
+
+def standings(stems: NDArray[np.integer[Any]], title: int) -> Ids:
     """How often each word occurs, whether it stands in the title, and whether it does so here."""
     distinct, number, count = np.unique(stems, return_inverse=True, return_counts=True)
     titled = np.zeros(len(distinct), np.int64)
     titled[number[:title]] = 1
     often = np.minimum(count, MOST_OFTEN) - 1
-    return (3 * often + titled)[number] + (np.arange(len(stems)) < title)
+    found: Ids = (3 * often + titled)[number] + (np.arange(len(stems)) < title)
+    return found
 
 
 def places(size: int) -> Ids:

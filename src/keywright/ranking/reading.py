@@ -77,7 +77,7 @@ def read_words(document: Document, most_words: int) -> tuple[list[str], list[str
 
 def is_mark(word: str) -> bool:
     """Whether a word is punctuation, which no phrase reaches over."""
-    return word in NO_WORDS or (word != DIGIT and not any(map(str.isalnum, word)))
+    return word in NO_WORDS or not any(map(str.isalnum, word))
 
 
 def can_begin(word: str) -> bool:

@@ -238,13 +238,14 @@ class _State(msgspec.Struct, frozen=True):
 def learn(
     corpus: Corpus, config: Config, path: Path, origin: str, say: Callable[[str], None]
 ) -> Marking:
-    """A network that learnt from a corpus; `path` is where its checkpoint is while it learns.
+    """A network that learnt from a corpus; `path` is where its checkpoints are, the last included.
 
     `origin` names all that the result depends on: a checkpoint of another origin is not gone on
     from.
     """
-    torch.manual_seed(0)
-    model = Marking(config, corpus.known)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = Marking(config, corpus.known)
     optimiser = torch.optim.AdamW(model.parameters(), weight_decay=0.0)
     done = _resume(path, model, optimiser, origin)
     updates = max(1, config.passes // config.batch)
@@ -252,7 +253,7 @@ def learn(
         say(f"the marker goes on from update {done:,} of {updates:,}")
     with without_denormals():
         _updates(model, optimiser, corpus, config, path, origin, range(done, updates), say)
-    path.unlink(missing_ok=True)
+    _save(path, model, optimiser, _State(updates, origin))
     return model.eval()
 
 
@@ -260,7 +261,8 @@ def _updates(
     model: Marking, optimiser: torch.optim.Optimizer, corpus: Corpus, config: Config,
     path: Path, origin: str, updates: range, say: Callable[[str], None],
 ) -> None:  # fmt: skip
-    total, since = 0.0, time.monotonic()
+    losses: list[float] = []
+    since = time.monotonic()
     for update, chosen in _order(corpus, config.batch, updates):
         batch = corpus.batch(chosen)
         rate = min(1.0, (update + 1) / config.warmup) * (1 - update / updates.stop)
@@ -270,11 +272,12 @@ def _updates(
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimiser.step()
-        total += loss.item()
+        losses.append(loss.item())
         done = update + 1
         if not done % SAID_EVERY:
-            say(f"marker: update {done:,} of {updates.stop:,}, loss {total / SAID_EVERY:.3f}")
-            total = 0.0
+            mean = sum(losses) / len(losses)
+            say(f"marker: update {done:,} of {updates.stop:,}, loss {mean:.3f}")
+            losses.clear()
         if time.monotonic() - since > 60 * config.checkpoint_minutes:
             _save(path, model, optimiser, _State(done, origin))
             since = time.monotonic()
@@ -321,10 +324,10 @@ def _resume(path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, orig
     """How many updates a checkpoint has behind it, whose tensors are now here."""
     if not path.is_file():
         return 0
-    saved = checkpoint.load(path)
-    state = msgspec.json.decode(saved.state, type=_State)
+    state = checkpoint.load_state(_State, path)
     if state.origin != origin:
         return 0
+    saved = checkpoint.load(path)
     checkpoint.restore_model(model, saved.model, path)
     kept: dict[int, dict[str, Tensor]] = {}
     for key, value in saved.optimiser.items():

@@ -26,7 +26,6 @@ from keywright.config import Count, to_table
 from keywright.data.documents import read_documents
 from keywright.errors import DataError, KeywrightError
 from keywright.evaluate import evaluate
-from keywright.export.marker import write_marker
 from keywright.files import atomic_write
 from keywright.ranking import phrasebook
 from keywright.ranking.features import Candidates, Judged, Knowledge, Written
@@ -56,6 +55,7 @@ from keywright.runtime.folder import sha256
 from keywright.training import marker as marker_training
 from keywright.training import topics as topic_training
 from keywright.training.forest import Forest, Rows, write_trees
+from keywright.training.marker_graph import write_marker
 from keywright.types import Document, Prediction, ScoredPhrase
 
 BATCH = 32
@@ -64,7 +64,9 @@ PARTS = (("present", PRESENT), ("absent", ABSENT))
 COUNTS_FROM, MARKER_FROM = "counts.txt", "marker.txt"
 MARKER_CHECKPOINT = "marker.safetensors"
 KEPT = 10  # every tenth document tells when trees have learnt enough
+INDIFFERENT = ("checkpoint_minutes",)  # settings that change no result
 CHECKED = 64  # documents whose marks must be the same in ONNX
+LIBRARIES = ("numpy", "torch", "scikit-learn", "onnx")
 LIMITS = tuple(round(0.01 * step, 2) for step in range(1, 61))
 
 
@@ -138,7 +140,7 @@ def _manifest(config: Config, learnt: Sequence[Sequence[Document]]) -> Manifest:
     return Manifest(
         format=FORMAT,
         keywright=keywright.__version__,
-        versions={name: importlib.metadata.version(name) for name in ("numpy", "scikit-learn")},
+        versions={name: importlib.metadata.version(name) for name in LIBRARIES},
         most_words=config.most_words,
         options={},
         stretch={},
@@ -166,6 +168,7 @@ def _learn_once(config: Config, learnt: list[list[Document]], folder: Path, say:
     else:
         _learn_marker(config, learnt, folder, origin, say)
         _vouch(folder / MARKER_FROM, origin)
+    (folder / MARKER_CHECKPOINT).unlink(missing_ok=True)
 
 
 def _is_there(note: Path, origin: str, *files: str) -> bool:
@@ -191,7 +194,8 @@ def _digest(learnt: Iterable[Iterable[Document]]) -> str:
 
 def _origin(documents: str, config: Config, part: Any) -> str:
     """A digest of all that a part depends on."""
-    settings = [FORMAT, config.most_words, to_table(part), documents]
+    table = {key: value for key, value in to_table(part).items() if key not in INDIFFERENT}
+    settings = [FORMAT, config.most_words, table, documents]
     return blake2b(msgspec.json.encode(settings)).hexdigest()
 
 
@@ -280,11 +284,12 @@ def _with_written(
 def _fit_trees(config: Config, folder: Path, samples: Sequence[Sample], say: Say) -> None:
     say(f"{len(samples):,} documents for the trees")
     for part, name in PARTS:
-        rows = _rows(samples, part)
-        say(f"{part}: {len(rows.right):,} candidates, {rows.right.mean():.2%} right")
-        kept = samples[::KEPT]  # they are sorted by length: these are of all lengths
-        others = [sample for number, sample in enumerate(samples) if number % KEPT]
-        write_trees(folder / name, _rows(others, part), _rows(kept, part), config.trees)
+        # Samples are sorted by length: those kept are of all lengths.
+        kept = _rows(samples[::KEPT], part)
+        others = _rows([one for number, one in enumerate(samples) if number % KEPT], part)
+        right = others.right
+        say(f"{part}: {len(right):,} candidates to learn from, {right.mean():.2%} right")
+        write_trees(folder / name, others, kept, config.trees)
 
 
 def _rows(samples: Sequence[Sample], part: str) -> Rows:

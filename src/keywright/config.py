@@ -47,6 +47,8 @@ NonNegative = Annotated[float, Meta(ge=0)]
 """Zero or more, not necessarily whole."""
 Fraction = Annotated[float, Meta(ge=0, lt=1)]
 """From 0 up to, but not including, 1: dropout, label smoothing."""
+Share = Annotated[float, Meta(gt=0, le=1)]
+"""More than nothing, up to all."""
 Probability = Annotated[float, Meta(ge=0, le=1)]
 """From 0 to 1."""
 

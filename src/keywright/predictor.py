@@ -20,7 +20,6 @@ from keywright.calibration.recalibrate import Recalibrator
 from keywright.errors import ConfigError, DataError, MissingExtraError, nearest
 from keywright.ranking.model import GENERATOR, Ranker, is_ranker
 from keywright.ranking.model import Options as RankerOptions
-from keywright.ranking.model import read_manifest as read_ranker
 from keywright.runtime.batched import Batched, default_batch
 from keywright.runtime.folder import CONFIDENCE, is_exported
 from keywright.types import Document, Prediction
@@ -194,7 +193,7 @@ def _load_ranker(folder: Path, asked: Asked) -> Loaded:
     if (asked.decode, asked.max_source) != (None, None):
         name = DEFAULT if folder == DEFAULT_FOLDER else folder
         raise ConfigError(f"{name} is a ranker: it has no decoding strategy or length to set")
-    table = dict(read_ranker(folder).options)
+    table: dict[str, Any] = {}
     for setting in asked.settings:
         config.override(table, setting)
     options = config.fill(RankerOptions, table, "ranker")

@@ -14,6 +14,7 @@ from keywright import Keywright, predictor
 from keywright.calibration.recalibrate import Isotonic, Recalibrator
 from keywright.errors import ConfigError, DataError, KeywrightError
 from keywright.predictor import Loaded
+from keywright.ranking.model import worth_saying
 from keywright.types import Document, Prediction
 
 pytest.importorskip("torch")
@@ -125,6 +126,26 @@ def test_pickled_it_says_the_same(model: Loaded) -> None:
     documents = corpus(6, 5)
     again = pickle.loads(pickle.dumps(model))
     assert predicted(again, documents) == predicted(model, documents)
+
+
+def test_as_many_are_said_as_are_expected_to_score_best() -> None:
+    def count(*probabilities: float) -> int:
+        return worth_saying(np.array(probabilities))
+
+    assert count() == 0
+    assert count(0.01, 0.01) == 0  # nothing but noise
+    assert count(0.9, 0.03) == 1
+    assert count(0.9, 0.9, 0.9, 0.03) == 3
+    assert count(0.1, 0.1, 0.1, 0.03) == 3  # little is better than nothing
+    assert count(*[0.2] * 5, *[0.1] * 20) == 5
+    for probabilities in np.sort(np.random.default_rng(0).random((50, 12)) ** 2)[:, ::-1]:
+        gold = probabilities.sum()
+        scores = [
+            probabilities[:k].sum() / (k + gold) + probabilities[: min(k, 5)].sum() / (5 + gold)
+            for k in range(1, 13)
+            if probabilities[k - 1] >= 0.02
+        ]
+        assert worth_saying(probabilities) == 1 + int(np.argmax(scores))
 
 
 def test_limits_can_be_set(folder: Path) -> None:

@@ -50,14 +50,15 @@ ABSENT = "absent.onnx"
 GENERATOR = "generator"
 FILES = (COUNTS, TOPICS, LABELS, MARKER, MARKER_WORDS, PRESENT, ABSENT)
 FORMAT = 2
+NOISE = 0.02  # what is less probable is not said, even if there is nothing else
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which candidates are said. A lower limit says more, with less precision."""
+    """Which candidates are said: those of at least a probability, or as many as score best."""
 
-    least_present: Probability
-    least_absent: Probability
+    least_present: Probability | None = None
+    least_absent: Probability | None = None
     max_phrases: Count = 50
 
 
@@ -66,7 +67,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     keywright: str
     versions: dict[str, str]
     most_words: int  # of a document that are read
-    options: dict[str, Any]
     stretch: dict[str, tuple[float, float]]  # slope and offset of log-odds, by part
     sizes: list[int]  # documents in each book of the phrasebook
     config: dict[str, Any]  # what it was fitted with
@@ -111,8 +111,8 @@ class Ranker:
         self.knowledge = read_knowledge(folder, self.manifest)
         self._generate = generate
         self._parts = (
-            _Part(Trees(folder / PRESENT), self.manifest.stretch["present"], options.least_present),
-            _Part(Trees(folder / ABSENT), self.manifest.stretch["absent"], options.least_absent),
+            Part(Trees(folder / PRESENT), self.manifest.stretch["present"], options.least_present),
+            Part(Trees(folder / ABSENT), self.manifest.stretch["absent"], options.least_absent),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -143,19 +143,42 @@ class Ranker:
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """How present, or absent, candidates are judged."""
 
     trees: Trees
     stretch: tuple[float, float]
-    least: float
+    least: float | None
 
     def said(self, candidates: Candidates) -> Iterator[ScoredPhrase]:
-        probabilities = stretched(self.trees(candidates.features), self.stretch).tolist()
-        found = zip(candidates.phrases, candidates.texts, probabilities, strict=True)
-        for phrase, text, probability in found:
-            if probability >= self.least:
-                yield ScoredPhrase(text=text, words=len(phrase), confidence=probability)
+        probabilities = stretched(self.trees(candidates.features), self.stretch)
+        best_first = np.argsort(-probabilities, kind="stable")
+        for number in best_first[: self._count(probabilities[best_first])]:
+            yield ScoredPhrase(
+                text=candidates.texts[number],
+                words=len(candidates.phrases[number]),
+                confidence=float(probabilities[number]),
+            )
+
+    def _count(self, best_first: NDArray[np.float64]) -> int:
+        if self.least is None:
+            return worth_saying(best_first)
+        return int((best_first >= self.least).sum())
+
+
+def worth_saying(best_first: NDArray[np.float64]) -> int:
+    """How many phrases to say, by their probabilities: as many as are expected to score best.
+
+    So many that F1@M and F1@5 together are the highest, with hits and gold phrases as many as
+    probabilities lead to expect. One limit for all documents does worse: where nothing is probable,
+    a little more is worth saying, and where much is, a little less.
+    """
+    likely = best_first[best_first >= NOISE]
+    if not len(likely):
+        return 0
+    gold, hits, said = best_first.sum(), likely.cumsum(), np.arange(1, len(likely) + 1)
+    among_5 = hits[np.minimum(said, 5) - 1]
+    return int(np.argmax(hits / (said + gold) + among_5 / (5 + gold))) + 1
 
 
 def stretched(

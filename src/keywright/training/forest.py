@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.config import Count, NonNegative, Positive
+from keywright.config import Count, NonNegative, Positive, Share
 from keywright.errors import KeywrightError
 from keywright.files import atomic_write
 from keywright.ranking.trees import Trees
@@ -24,6 +24,7 @@ class Forest:
     smallest: Count = 100  # rows of a leaf
     learning_rate: Positive = 0.08
     l2: NonNegative = 1.0
+    features: Share = 0.5  # the share of them that a split chooses from, drawn at random
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def write_trees(path: Path, learnt: Rows, kept: Rows, config: Forest) -> None:
         min_samples_leaf=config.smallest,
         learning_rate=config.learning_rate,
         l2_regularization=config.l2,
+        max_features=config.features,
         early_stopping=True,
         n_iter_no_change=15,
         random_state=0,

@@ -21,7 +21,7 @@ from keywright.runtime.session import open_session
 from keywright.training.marker import Batch, Layer, Marking
 
 TO_THE_END = np.iinfo(np.int64).max
-ALIKE = 0.25  # of log-odds: the largest difference that rounding embeddings may make
+ALIKE = 0.2  # of log-odds: the largest difference that rounding embeddings may make
 
 
 def write_marker(path: Path, model: Marking, check: Batch) -> None:

@@ -2,7 +2,7 @@
 
 Counts, topics and the marker are learnt from most of the training documents, trees from the others,
 of whose gold the former are as ignorant as they will be of that of new documents. Validation
-documents set the two numbers that stretch the trees' probabilities, and the limits of what is said.
+documents set the two numbers that stretch the trees' probabilities.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from keywright.ranking.model import (
     TOPICS,
     Label,
     Manifest,
+    Part,
     generated,
     read_knowledge,
-    stretched,
 )
 from keywright.ranking.phrasebook import gold_stems
 from keywright.ranking.reading import Reading
@@ -56,7 +56,7 @@ from keywright.training import marker as marker_training
 from keywright.training import topics as topic_training
 from keywright.training.forest import Forest, Rows, write_trees
 from keywright.training.marker_graph import write_marker
-from keywright.types import Document, Prediction, ScoredPhrase
+from keywright.types import Document, Prediction
 
 BATCH = 32
 PARTS = (("present", PRESENT), ("absent", ABSENT))
@@ -67,7 +67,6 @@ KEPT = 10  # every tenth document tells when trees have learnt enough
 INDIFFERENT = ("checkpoint_minutes",)  # settings that change no result
 CHECKED = 64  # documents whose marks must be the same in ONNX
 LIBRARIES = ("numpy", "torch", "scikit-learn", "onnx")
-LIMITS = tuple(round(0.01 * step, 2) for step in range(1, 61))
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,6 @@ def _manifest(config: Config, learnt: Sequence[Sequence[Document]]) -> Manifest:
         keywright=keywright.__version__,
         versions={name: importlib.metadata.version(name) for name in LIBRARIES},
         most_words=config.most_words,
-        options={},
         stretch={},
         sizes=[len(documents) for documents in learnt],
         config=to_table(config),
@@ -316,19 +314,19 @@ def _finish(
     config: Config, folder: Path, manifest: Manifest, knowledge: Knowledge,
     generate: Decode | None, say: Say,
 ) -> None:  # fmt: skip
-    """Stretch probabilities and choose limits on validation documents; write the manifest."""
+    """Stretch probabilities on validation documents, tell the scores there, write the manifest."""
     documents = [
         document for path in config.valid for document in _read(path, config.valid_documents)
     ]
     samples = _samples(knowledge, documents, generate, config.most_words)
-    stretch, options = {}, {}
+    stretch = {}
     for part, name in PARTS:
         rows = _rows(samples, part)
         trees = Trees(folder / name)
         stretch[part] = _stretch(trees(rows.features), rows.right)
-        options[f"least_{part}"] = _limit(samples, part, trees, stretch[part], say)
+        say(f"{part}: {_scores(samples, part, trees, stretch[part])} on validation documents")
     files = {name: sha256(folder / name) for name in FILES}
-    complete = msgspec.structs.replace(manifest, options=options, stretch=stretch, files=files)
+    complete = msgspec.structs.replace(manifest, stretch=stretch, files=files)
     with atomic_write(folder / MANIFEST, "wb") as file:
         cast(IO[bytes], file).write(msgspec.json.format(msgspec.json.encode(complete)))
 
@@ -342,27 +340,14 @@ def _stretch(probabilities: Probabilities, right: NDArray[np.bool_]) -> tuple[fl
     return float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
 
 
-def _limit(
-    samples: Sequence[Sample], part: str, trees: Trees, stretch: tuple[float, float], say: Say
-) -> float:
-    """The least probability whose phrases score best: F1@5 and F1@M together."""
-    ranked = []
-    for sample in samples:
-        one: Candidates = getattr(sample, part)
-        probabilities = stretched(trees(one.features), stretch).tolist()
-        pairs = sorted(zip(probabilities, one.texts, strict=True), reverse=True)
-        ranked.append((sample.document, pairs[:60]))
-    best, chosen, told = -1.0, LIMITS[0], ""
+def _scores(
+    samples: Sequence[Sample], part: str, trees: Trees, stretch: tuple[float, float]
+) -> str:
+    judge = Part(trees, stretch, least=None)
+    predictions = [
+        Prediction(phrases=tuple(judge.said(getattr(sample, part)))) for sample in samples
+    ]
+    documents = [sample.document for sample in samples]
     names = [f"{part}.F1@5", f"{part}.F1@M"]
-    for limit in LIMITS:
-        predictions = [
-            Prediction(phrases=tuple(ScoredPhrase(text=t) for p, t in pairs if p >= limit))
-            for _, pairs in ranked
-        ]
-        documents = [document for document, _ in ranked]
-        scores = evaluate(documents, predictions, metrics=names, match="line").scores
-        if sum(scores.values()) > best:
-            best, chosen = sum(scores.values()), limit
-            told = ", ".join(f"{name} {100 * score:.2f}" for name, score in scores.items())
-    say(f"{part}: {told} on validation documents at {chosen} and more")
-    return chosen
+    scores = evaluate(documents, predictions, metrics=names, match="line").scores
+    return ", ".join(f"{name} {100 * score:.2f}" for name, score in scores.items())

@@ -102,3 +102,13 @@ def test_of_the_marks_of_a_phrase_s_places_the_most_the_mean_and_the_first_count
     assert found["marked.most"][place] == pytest.approx(6.1)
     assert found["marked.rank"][place] == pytest.approx(np.log1p(1))  # "pumps" at word 7 is ahead
     assert found["marked.behind"][place] == pytest.approx(-0.9)
+
+
+def test_those_that_the_marker_thinks_best_of_are_judged_as_if_all_were() -> None:
+    judged = Judged(read(NEW), Knowledge(phrasebook(2), topics(["heat"], ["energi"]), marks), {})
+    every, some = judged.present(), judged.present(3)
+    assert len(some.phrases) == 3
+    assert ("heat", "pump") in some.phrases  # stands near the end, too
+    for phrase, row in zip(some.phrases, some.features, strict=True):
+        assert row.tolist() == every.features[every.phrases.index(phrase)].tolist()
+    assert judged.present(100).phrases == every.phrases

@@ -90,15 +90,20 @@ class Judged:
         self._words = self._look_up(reading.tally)
         self._domain = self._domains()
 
-    def present(self) -> Candidates:
-        found = self.reading.candidates
-        phrases, seen = list(found), list(found.values())
+    def present(self, most: int | None = None) -> Candidates:
+        """Runs of words: all, or so many that the marker thinks best of."""
+        phrases, seen = list(self.reading.candidates), list(self.reading.candidates.values())
+        marked = self._marked(seen)
+        if most is not None and most < len(phrases):
+            chosen = np.sort(np.argsort(-marked["marked.most"], kind="stable")[:most])
+            marked = {name: column[chosen] for name, column in marked.items()}
+            phrases, seen = [phrases[at] for at in chosen], [seen[at] for at in chosen]
         texts = [" ".join(one.words) for one in seen]
         columns = {
             **self._document(len(phrases)),
             **self._counted(seen, texts),
             **self._contained(phrases),
-            **self._marked(seen),
+            **marked,
             **self._common(phrases, self._words),
         }
         return _candidates(phrases, texts, columns)
@@ -171,18 +176,17 @@ class Judged:
 
     def _contained(self, phrases: Sequence[Stems]) -> dict[str, Column]:
         """How much of a phrase's occurrences are within one longer candidate, and of its parts."""
-        found = self.reading.candidates
+        count = {phrase: len(one.places) for phrase, one in self.reading.candidates.items()}
         longer: dict[Stems, int] = {}
-        parts = np.zeros(len(phrases), np.float32)
-        for place, phrase in enumerate(phrases):
+        for phrase, often in count.items():
             if len(phrase) > 1:
-                count = found[phrase].count
                 for part in (phrase[1:], phrase[:-1]):
-                    longer[part] = max(longer.get(part, 0), count)
-                    if part in found:
-                        parts[place] = max(parts[place], found[part].count)
+                    longer[part] = max(longer.get(part, 0), often)
         within = np.array([longer.get(phrase, 0) for phrase in phrases], np.float32)
-        counts = np.array([found[phrase].count for phrase in phrases], np.float32)
+        counts = np.array([count[phrase] for phrase in phrases], np.float32)
+        parts = np.array(
+            [max(count.get(one[1:], 0), count.get(one[:-1], 0)) for one in phrases], np.float32
+        )
         return {"within": within / counts.clip(min=1), "parts": counts / parts.clip(min=1)}
 
     def _marked(self, seen: Sequence[Candidate]) -> dict[str, Column]:

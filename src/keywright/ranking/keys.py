@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Self
 
@@ -13,11 +14,18 @@ from numpy.typing import NDArray
 Keys = NDArray[np.uint64]
 Counts = NDArray[np.uint32]
 
+REMEMBERED = 50_000  # digests of phrases; documents share their words
+
 
 def keys(phrases: Iterable[Sequence[str]]) -> Keys:
     """64 bits of a hash: among a million phrases, two share one by a chance of 1 to 37 million."""
-    digests = (blake2b(" ".join(stems).encode(), digest_size=8).digest() for stems in phrases)
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+    digests = b"".join([_digest(" ".join(stems)) for stems in phrases])
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+@lru_cache(REMEMBERED)
+def _digest(phrase: str) -> bytes:
+    return blake2b(phrase.encode(), digest_size=8).digest()
 
 
 @dataclass(frozen=True)

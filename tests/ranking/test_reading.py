@@ -30,6 +30,11 @@ def test_in_a_tokenised_text_any_lone_mark_ends_a_phrase() -> None:
     assert texts(Reading.of(document, 400)) == {"heat", "pumps", "c++", "houses"}
 
 
+def test_what_is_too_long_for_a_word_is_in_no_phrase() -> None:
+    document = Document(title="", body="heat " + "x)" * 60 + " pumps", tokenised=True)
+    assert texts(Reading.of(document, 400)) == {"heat", "pumps"}
+
+
 def test_forms_of_a_phrase_are_one_candidate() -> None:
     reading = read("neural networks", "a neural network learns")
     one = reading.candidates[("neural", "network")]

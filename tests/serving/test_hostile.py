@@ -352,7 +352,6 @@ def test_nothing_that_was_sent_is_in_the_log_or_on_the_disk(
             httpx.post(f"{server.address}{FILE}", files=files, timeout=60)
         exchange(server, b"GET /healthz HTTP/1.1\r\nSecretword\r\n\r\n")
         log = server.stop()
-    statuses = [json.loads(line)["status"] for line in log.splitlines() if "/v1/" in line]
-    assert statuses == [422, 200, 200]
-    assert "secretword" not in log.lower()
+    assert [one["status"] for one in log if "/v1/" in one.get("path", "")] == [422, 200, 200]
+    assert "secretword" not in json.dumps(log).lower()
     assert list(tmp_path.iterdir()) == []

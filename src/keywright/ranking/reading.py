@@ -17,6 +17,7 @@ from keywright.text.tokenise import DIGIT, document_words
 from keywright.types import Document
 
 LONGEST = 5  # words of a candidate
+LONGEST_WORD = 100  # letters
 NO_WORDS = frozenset({"<unk>", "<pad>"})
 
 
@@ -76,8 +77,8 @@ def read_words(document: Document, most_words: int) -> tuple[list[str], list[str
 
 
 def is_mark(word: str) -> bool:
-    """Whether a word is punctuation, which no phrase reaches over."""
-    return word in NO_WORDS or not any(map(str.isalnum, word))
+    """Whether a word is punctuation, or too long for a word: no phrase reaches over it."""
+    return len(word) > LONGEST_WORD or word in NO_WORDS or not any(map(str.isalnum, word))
 
 
 def can_begin(word: str) -> bool:

@@ -165,6 +165,14 @@ def test_phrases_without_letters_are_dropped() -> None:
     assert keyphrases(DOCUMENT, predicted(("...", 0.9), ("", 0.9))) == []
 
 
+def test_a_phrase_as_long_as_a_text_is_none() -> None:
+    # All runs of its words would be 10^14 words.
+    endless = "a" + ")" * 100_000 + "b"
+    said = (ScoredPhrase(text=endless, confidence=0.9), ScoredPhrase(text="heat", confidence=0.2))
+    document = Document(title="", body=f"{endless} heat", tokenised=True)
+    assert [one.text for one in keyphrases(document, Prediction(phrases=said))] == ["heat"]
+
+
 def test_sentences_survive_abbreviations() -> None:
     text = "We follow Smith et al. Fig. 2 shows it. Does it? J. Doe agrees.\n\nNew paragraph"
     assert [sentence.text for sentence in sentences(text)] == [

@@ -17,6 +17,9 @@ from keywright.text.tokenise import DIGIT, plain, spans
 from keywright.types import Document, Prediction, ScoredPhrase
 
 Stems = tuple[str, ...]
+# Words of a phrase. A model may copy an endless word of a hostile text, and near-repeats are found
+# by all runs of a phrase's words.
+LONGEST = 50
 # Marks that models know and readers do not.
 _MARK = re.compile(r"<\w+>")
 # Blanks that tokenising put around marks: "alzheimer ' s disease", "internet of things ( iot )".
@@ -170,13 +173,13 @@ def spelled(text: Text, candidate: Candidate) -> Keyphrase | None:
 
 
 def candidates(prediction: Prediction) -> list[Candidate]:
-    """The phrases that have words, best first."""
+    """The phrases that have words, and not too many for a phrase, best first."""
     # Where some phrases have a calibrated probability, one that is not must not stand beside it.
     calibrated = any(phrase.confidence is not None for phrase in prediction.phrases)
     found = []
     for rank, phrase in enumerate(prediction.phrases):
         stems = literal_stems(phrase.text)
-        if any(any(char.isalnum() for char in word) for word in stems):
+        if len(stems) <= LONGEST and any(any(map(str.isalnum, word)) for word in stems):
             probability = phrase.confidence if calibrated else perplexity.confidence(phrase)
             found.append(Candidate(stems, phrase, rank, probability))
     return sorted(

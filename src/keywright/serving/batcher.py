@@ -1,8 +1,8 @@
 """Items that arrive together are worked on together, in one thread off the event loop.
 
 An idle worker waits a moment for company, unless the last item came without any; a busy one finds
-it waiting. A batch is the item that waited longest and those most like it in length, so that nothing
-starves and little is padded.
+it waiting. A batch is the item that waited longest and those most like it in length, so that
+nothing starves and little is padded.
 """
 
 from __future__ import annotations

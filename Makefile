@@ -4,7 +4,8 @@ BIN := .venv/bin
 # Tests run beside each other, one torch thread each: small models gain nothing from more.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: demo test slow check check-static format clean
+.PHONY: demo test slow check check-static fuzz mutants lock format clean
+MINUTES ?= 1
 
 demo: .venv/base
 	$(BIN)/keywright generate examples/heat-pumps.md
@@ -23,6 +24,18 @@ check-static: .venv/full
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Mutated files of every kind; `make fuzz MINUTES=30` looks longer.
+fuzz: .venv/full
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.run --minutes $(MINUTES)
+
+# Do the tests notice faults? All take about a quarter of an hour: `make mutants MINUTES=20`.
+mutants: .venv/full
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.tools.mutants --minutes $(MINUTES)
+
+# After a change of dependencies: new lock files.
+lock: .venv/full
+	$(BIN)/python requirements/lock.py
+
 format: .venv/full
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -39,5 +52,5 @@ clean:
 # torch goes first and by its pinned version: an open range would fetch a CUDA build.
 .venv/full: .venv/base
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' constraints.txt)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,export,analysis,datasets,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,export,analysis,datasets,minilm,bench,dev]'
 	touch $@

@@ -1,13 +1,13 @@
-"""How far the probabilities that are shown can be trusted: calibration error on every test set.
+"""How far the predicted probabilities can be trusted: calibration error on every test set.
 
-    python -m bench.calibration --cache build/quality                  # the model of the package
+    python -m bench.calibration --cache build/quality                  # the default model
     python -m bench.calibration --cache build/quality --model runs/a --plot build/plots --markdown
 
 The errors are those of `keywright calibrate`, in points, with 95% intervals: 10 bins of equal
-width, present and absent phrases apart, every distinct phrase of a document once. A phrase's
-probability is its `confidence`, or 1/KPP where the model states none. "Adapted" is what is left
-when a logistic curve is fitted to it on other documents of the same test set (5-fold
-cross-validation over documents). The last rows take all test sets together, under plain chan19,
+width, present and absent phrases separately, every distinct phrase of a document once. The
+probability of a phrase is its `confidence`, or 1/KPP if the model states none. "Adapted" is the
+error that remains after a logistic curve is fitted on other documents of the same test set (5-fold
+cross-validation over documents). The last rows are for all test sets together, under plain chan19,
 which stems SemEval's stems once more.
 """
 
@@ -30,11 +30,11 @@ from keywright.calibration.calibrate import (
     recalibration,
 )
 from keywright.calibration.fit import cross_validate
-from keywright.cli._table import Row, titled
 from keywright.evaluate import Pair
 from keywright.predictor import DEFAULT
+from keywright.protocol import Protocol
 from keywright.protocols import DEFAULT as DEFAULT_PROTOCOL
-from keywright.protocols._base import Protocol
+from keywright.tables import Row, titled
 
 PARTS = ("present", "absent")
 EVERYTHING = "all of them"
@@ -62,13 +62,13 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--model", action="append", help="default, or a folder; may be repeated")
+    parser.add_argument("--model", action="append", help="default, or a folder (may be repeated)")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
-    parser.add_argument("--documents", type=int, help="the first so many of each test set")
+    parser.add_argument("--documents", type=int, help="documents per test set")
     parser.add_argument("--resamples", type=int, default=1000)
-    parser.add_argument("--cache", type=Path, help="a folder that keeps predictions")
-    parser.add_argument("--plot", type=Path, help="a folder for reliability diagrams")
+    parser.add_argument("--cache", type=Path, help="folder that keeps predictions")
+    parser.add_argument("--plot", type=Path, help="folder for reliability diagrams")
     parser.add_argument("--markdown", action="store_true")
     return parser.parse_args()
 

@@ -1,12 +1,12 @@
-"""How fast significance tests are, against the same tests as loops over documents.
+"""The speed of the significance tests, compared with the same tests as loops over documents.
 
     python bench/compare.py
 
-Both sides get the same per-document rows and make the same two tests, paired bootstrap and paired
-permutation of macro F1@M; the loops do what the field's scripts do, one resample and one document
-at a time. Seconds are CPU seconds of one thread, the best of several runs; the loops make fewer
-resamples, and the ratio is per resample. The two sides' p-values are printed too: they differ by
-chance alone.
+Both get the same per-document rows and make the same two tests, paired bootstrap and paired
+permutation of macro F1@M; the loops do what scripts usually do, one resample and one document at a
+time. Seconds are CPU seconds of one thread, the best of several runs; the loops make fewer
+resamples, and the ratio is per resample. The p-values of both are printed too: they differ only by
+chance.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_variable] = "1"  # before numpy is imported: one core against one core
+    os.environ[_variable] = "1"  # before numpy is imported: both use one core
 
 import argparse
 import random
@@ -38,7 +38,7 @@ from keywright.analysis.significance import (
     permutation_p,
 )
 from keywright.evaluate import Plan, resolve
-from keywright.metrics._base import Array, Metric
+from keywright.metric import Array, Metric
 
 METRIC = "present.F1@M"
 Row = Sequence[float]  # precision and recall of a document
@@ -64,18 +64,18 @@ def loop_permutation(a: Sequence[Row], b: Sequence[Row], resamples: int) -> floa
     observed = abs(f1(a) - f1(b))
     beyond = 0
     for _ in range(resamples):
-        one, other = [], []
+        first, second = [], []
         for row_a, row_b in zip(a, b, strict=True):
             if random.random() < 0.5:
                 row_a, row_b = row_b, row_a
-            one.append(row_a)
-            other.append(row_b)
-        beyond += abs(f1(one) - f1(other)) >= observed
+            first.append(row_a)
+            second.append(row_b)
+        beyond += abs(f1(first) - f1(second)) >= observed
     return (beyond + 1) / (resamples + 1)
 
 
 def systems(documents: int) -> dict[str, Array]:
-    """Two made-up systems, the second a little better on average."""
+    """Two random systems, the second slightly better on average."""
     chance = np.random.default_rng(0)
     scores = chance.integers(0, 6, (documents, 2)) / 5
     other = np.clip(scores + chance.integers(-1, 2, scores.shape) / 5, 0, 1)

@@ -1,16 +1,20 @@
-"""How fast models decode: documents a second, use of the machine, peak memory.
+"""How fast models decode: documents/s, utilisation of the machine, peak memory.
 
     python bench/decode.py [MODEL ...] [--small] [--decode beam --set width=5] [--keep-ended]
+    python bench/decode.py hf_seq2seq --small --weights FOLDER
 
-A row per model, alone and 32 documents at a time, with the sizes of its file in configs/ (of the
--small twin with --small). Weights are random, so greedy decoding follows a script: each document
-says phrases of its own, one to nine, and everything a model computes on the way is computed. With
---keep-ended all rows go on until the last one has ended, as if they were not taken out of the
-batch. Other strategies are not scripted: untrained, they run to the longest length.
+Prints one row per model and batch size (1 and 32), with the sizes of its file in configs/ (of the
+-small file with --small). Weights are random, so that greedy decoding follows a script: one to nine
+gold phrases are generated for each document, while the model computes everything as usual. With
+--keep-ended, all rows continue until the last one has ended, as if they were not removed from the
+batch. Other strategies are not scripted: untrained models generate the longest sequences.
 
-Each row is a process of its own with one thread. Utilisation is the share of the speed of a large
-matrix product, measured in the same process, that the model's own matrix products reach. Seconds
-are CPU seconds, so that a busy machine disturbs the numbers less.
+hf_seq2seq needs --weights, the folder of a pretrained model; transformers' own `generate`, with the
+same script, is measured beside it.
+
+Each row is measured in its own process with one thread. Utilisation is the speed of the model's
+matrix products as a share of that of a large matrix product in the same process. Seconds are CPU
+seconds, so that a busy machine affects the numbers less.
 """
 
 from __future__ import annotations
@@ -25,8 +29,9 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any, Self
@@ -41,24 +46,26 @@ sys.path.insert(0, str(ROOT))
 
 from bench import corpus
 from keywright import config as configs
-from keywright import parts
+from keywright import lexicon, parts
 from keywright.config import Config, Part
 from keywright.data import minilm
 from keywright.data.batch import Batch, make_batch
-from keywright.data.subword import SubwordVocabulary
 from keywright.data.targets import Targets
-from keywright.data.vocab import EOS, NULL, SPECIALS, Lexicon, Vocabulary
-from keywright.decoding import Decoder
+from keywright.decoding.decoder import Decoder
 from keywright.errors import KeywrightError
-from keywright.nn.generator import Generator, Rows, Step
-from keywright.training.run import build_model, paradigm
+from keywright.lexicon import NULL, SPECIALS, Lexicon
+from keywright.lexicons.wordpieces import WordpieceVocabulary
+from keywright.lexicons.words import Vocabulary
+from keywright.nn.generator import Rows, Step
+from keywright.runs import build_model, paradigm
 from keywright.types import Document
 
 BATCHES = (1, 32)
 ROUNDS = 2
-FEWEST = 4  # documents
+PRETRAINED = "hf_seq2seq"
+MIN_DOCUMENTS = 4
 ANY_WORD = len(SPECIALS)
-PRODUCT = 1536  # rows and columns of the matrices whose product is the machine's peak
+PRODUCT = 1536  # size of the matrices whose product measures the peak speed
 
 
 def main() -> None:
@@ -68,13 +75,25 @@ def main() -> None:
         return
     print(f"{arguments.decode}, one thread")
     print(f"{'model':<22} batch  documents/s  utilisation  peak memory")
-    for model in arguments.models or parts.names("keywright.models"):
-        for batch in arguments.batch or BATCHES:
-            row = in_process_of_its_own(model, batch)
+    for model, batch in rows_of(arguments):
+        for label, options in compared(model):
+            row = in_own_process(model, batch, *options)
             speed = row["documents"] / row["seconds"]
             use = row["flops"] / row["seconds"] / row["peak"]
             memory = row["memory"] / 2**20
-            print(f"{model:<22} {batch:>5}  {speed:>11.2f}  {use:>11.1%}  {memory:>8,.0f} MB")
+            print(f"{label:<22} {batch:>5}  {speed:>11.2f}  {use:>11.1%}  {memory:>8,.0f} MB")
+
+
+def rows_of(arguments: argparse.Namespace) -> list[tuple[str, int]]:
+    known = parts.names("keywright.models")
+    models = arguments.models or [m for m in known if m != PRETRAINED or arguments.weights]
+    return [(model, batch) for model in models for batch in arguments.batch or BATCHES]
+
+
+def compared(model: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The rows of a model: their labels and options."""
+    own: list[tuple[str, tuple[str, ...]]] = [(model, ())]
+    return [*own, ("  generate", ("--generate",))] if model == PRETRAINED else own
 
 
 def parse() -> argparse.Namespace:
@@ -85,13 +104,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings")
     parser.add_argument("--batch", action="append", type=int)
     parser.add_argument("--keep-ended", action="store_true")
+    parser.add_argument("--weights", metavar="FOLDER")
+    parser.add_argument("--generate", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--row", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def in_process_of_its_own(model: str, batch: int) -> dict[str, Any]:
+def in_own_process(model: str, batch: int, *more: str) -> dict[str, Any]:
     options = [word for word in sys.argv[1:] if word not in parts.names("keywright.models")]
-    command = [sys.executable, __file__, model, *options, "--batch", str(batch), "--row"]
+    command = [sys.executable, __file__, model, *options, *more, "--batch", str(batch), "--row"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
@@ -102,15 +123,18 @@ def in_process_of_its_own(model: str, batch: int) -> dict[str, Any]:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Seconds, matrix operations and memory of decoding some documents with one model."""
     [name], size = arguments.models, arguments.batch[-1]
-    config = configs.load(config_file(name, arguments.small))
-    documents = documents_of(corpus.generated(max(FEWEST, size)))
+    config = configs.load(config_file(name, arguments.small), pretrained(arguments.weights))
+    documents = documents_of(corpus.generated(max(MIN_DOCUMENTS, size)))
     vocabulary = vocabulary_of(config, documents)
     kind = paradigm(config)
     torch.manual_seed(1)
     model: Any = build_model(config, vocabulary).eval()
     if arguments.decode == "greedy":
         scripts = scripts_of(documents, kind, model.rows_per_document, vocabulary, config)
-        model = Scripted(model, scripts, arguments.keep_ended)
+        if arguments.generate:
+            model = Generate(model, scripts)
+        else:
+            model = Scripted(model, scripts, arguments.keep_ended, vocabulary.special.eos)
     table: dict[str, Any] = {}
     for setting in arguments.settings:
         configs.override(table, setting)
@@ -119,9 +143,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         make_batch(documents[at : at + size], vocabulary, config.data.max_source)
         for at in range(0, len(documents), size)
     ]
+    run = model.decode if arguments.generate else partial(decoder, model)
     with FlopCounterMode(display=False) as counter:
-        decode(decoder, model, batches)
-    seconds = min(decode(decoder, model, batches) for _ in range(ROUNDS))
+        decode(run, batches)
+    seconds = min(decode(run, batches) for _ in range(ROUNDS))
     return {
         "documents": len(documents),
         "seconds": seconds,
@@ -131,15 +156,22 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def decode(decoder: Decoder, model: Generator, batches: Sequence[Batch]) -> float:
+def pretrained(weights: str | None) -> list[str]:
+    """The settings of a config that select the folder of a pretrained model."""
+    if weights is None:
+        return []
+    return [f"model.weights={weights}", f"data.vocabulary.path={weights}"]
+
+
+def decode(run: Callable[[Batch], object], batches: Sequence[Batch]) -> float:
     began = process_time()
     for batch in batches:
-        decoder(model, batch)
+        run(batch)
     return process_time() - began
 
 
 def machine_peak() -> float:
-    """Operations a second of the best of a few large matrix products."""
+    """Operations per second of the fastest of a few large matrix products."""
     a, b = torch.rand(2, PRODUCT, PRODUCT)
     seconds = []
     for _ in range(5):
@@ -150,7 +182,9 @@ def machine_peak() -> float:
 
 
 def config_file(model: str, small: bool) -> Path:
-    """The config that is named after a model; the default model's has a name of its own."""
+    """The config of a model, whatever its file name; of several for hf_seq2seq, that of T5."""
+    if model == PRETRAINED:
+        return ROOT / "configs" / ("t5-small.toml" if small else "t5.toml")
     for file in sorted((ROOT / "configs").glob("*.toml")):
         if file.stem.endswith("-small") == small:
             try:
@@ -162,7 +196,7 @@ def config_file(model: str, small: bool) -> Path:
 
 
 def documents_of(lines: Sequence[corpus.Lines]) -> list[Document]:
-    """With one to nine phrases, as the numbers of keyphrases differ in real corpora."""
+    """Documents with one to nine phrases, because the numbers differ in real corpora."""
     documents = []
     for number, line in enumerate(lines):
         title, _, body = line.source.partition(" <eos> ")
@@ -174,11 +208,16 @@ def documents_of(lines: Sequence[corpus.Lines]) -> list[Document]:
 
 
 def vocabulary_of(config: Config, documents: Sequence[Document]) -> Lexicon:
-    """As large as the config says, whatever the documents hold."""
-    size = config.data.vocabulary_size - len(SPECIALS)
-    if config.data.vocabulary == "subwords":
+    """A vocabulary of the size in the config, whatever the documents contain."""
+    chosen = configs.resolve_part(
+        config.data.vocabulary, lexicon.PACKAGE, "data.vocabulary", lexicon.NOUN
+    )
+    if chosen.name == "tokenizer":
+        return lexicon.build(chosen, ())
+    size = chosen.settings["size"] - len(SPECIALS)
+    if chosen.name == "wordpieces":
         pieces = minilm.wordpieces()
-        return SubwordVocabulary(pieces, [p for p in pieces if p not in SPECIALS][:size])
+        return WordpieceVocabulary(pieces, [p for p in pieces if p not in SPECIALS][:size])
     words = Vocabulary.build(documents, size // 2).words[len(SPECIALS) :]
     return Vocabulary([*words, *(f"unused{i}" for i in range(size - len(words)))])
 
@@ -186,20 +225,20 @@ def vocabulary_of(config: Config, documents: Sequence[Document]) -> Lexicon:
 def scripts_of(
     documents: Sequence[Document], kind: Any, slots: int, vocabulary: Lexicon, config: Config
 ) -> dict[str | None, list[list[int]]]:
-    """What the rows of each document are to say: gold, and <null> in the slots left over."""
+    """What the rows of each document generate: gold phrases, and <null> in the other slots."""
     targets = Targets(kind)
     scripts = {}
     for document in documents:
         source = vocabulary.encode_document(document, config.data.max_source)
         phrases = targets.phrases(document, np.random.default_rng(0))
-        said = targets.sequences(phrases, vocabulary, source.extension)[:slots]
-        scripts[document.id] = [*said, *[[NULL]] * (slots - len(said))]
+        rows = targets.sequences(phrases, vocabulary, source.extension)[:slots]
+        scripts[document.id] = [*rows, *[[NULL]] * (slots - len(rows))]
     return scripts
 
 
 @dataclass(frozen=True)
 class Numbered:
-    """The rows of a model, each with what it has still to say."""
+    """The rows of a model, each with the tokens that it still has to generate."""
 
     rows: Rows
     script: Tensor  # [R, t] long
@@ -209,9 +248,12 @@ class Numbered:
 
 
 class Scripted:
-    """A model that computes what it computes and says what it is told."""
+    """A model that computes as usual but generates the tokens of a script."""
 
-    def __init__(self, model: Any, scripts: dict[str | None, list[list[int]]], keep_ended: bool):
+    def __init__(
+        self, model: Any, scripts: dict[str | None, list[list[int]]], keep_ended: bool, eos: int
+    ):
+        self._eos = eos
         self._model = model
         self._scripts = scripts
         self._keep_ended = keep_ended
@@ -221,8 +263,8 @@ class Scripted:
         rows = [row for document in batch.documents for row in self._scripts[document.id]]
         longest = max(map(len, rows))
         if self._keep_ended:
-            rows = [[*row[:-1], *[ANY_WORD] * (longest - len(row)), EOS] for row in rows]
-        self._script = torch.tensor([row + [EOS] * (longest - len(row)) for row in rows])
+            rows = [[*row[:-1], *[ANY_WORD] * (longest - len(row)), self._eos] for row in rows]
+        self._script = torch.tensor([row + [self._eos] * (longest - len(row)) for row in rows])
         memory: Rows = self._model.encode(batch)
         return memory
 
@@ -232,9 +274,38 @@ class Scripted:
 
     def step(self, tokens: Tensor, state: Numbered, memory: Rows) -> Step:
         step = self._model.step(tokens, state.rows, memory)
-        said = state.script[:, :1]
-        log_probs = torch.full_like(step.log_probs, -torch.inf).scatter_(1, said, 0.0)
+        tokens = state.script[:, :1]
+        log_probs = torch.full_like(step.log_probs, -torch.inf).scatter_(1, tokens, 0.0)
         return Step(log_probs, Numbered(step.state, state.script[:, 1:]), step.attention)
+
+
+class Generate:
+    """The `generate` of transformers, which computes as usual but follows a script."""
+
+    def __init__(self, model: Any, scripts: dict[str | None, list[list[int]]]):
+        self._model = model
+        self._scripts = scripts
+
+    @torch.inference_mode()
+    def decode(self, batch: Batch) -> None:
+        rows = [self._scripts[document.id][0] for document in batch.documents]
+        longest, end = max(map(len, rows)), rows[0][-1]
+        script = torch.tensor([row + [end] * (longest - len(row)) for row in rows])
+        prefix = torch.tensor([self._model.prefix]).expand(len(rows), -1)
+
+        def follow(ids: Tensor, scores: Tensor) -> Tensor:
+            tokens = script[:, ids.shape[1] - prefix.shape[1], None]
+            return torch.full_like(scores, -torch.inf).scatter_(1, tokens, 0.0)
+
+        self._model.network.generate(
+            input_ids=batch.source,
+            attention_mask=batch.source_mask.long(),
+            decoder_input_ids=prefix,
+            logits_processor=[follow],
+            max_new_tokens=longest,
+            eos_token_id=end,
+            do_sample=False,
+        )
 
 
 if __name__ == "__main__":

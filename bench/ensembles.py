@@ -1,10 +1,10 @@
-"""How much a vote gains over the best of its members, and what its weights are worth.
+"""How much a vote gains over the best of its members, for several weights of votes.
 
     python -m bench.ensembles
 
 Every ensemble of two to six of the released systems, on Inspec and Krapivin (`../shared/data`, or
 `--data FOLDER`). Prints the mean of (score of the vote - best score of a member), in points, for
-votes weighted in four ways, and the share of ensembles that gain.
+four ways to weight votes, and how many ensembles gain.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from keywright.analysis.averages import panel_scores
 from keywright.analysis.ensemble import Weigh, discounted, ensemble
 from keywright.analysis.systems import read_panel
+from keywright.tables import Row, render
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 CORPORA = ("inspec", "krapivin")
@@ -34,7 +35,7 @@ WEIGHTS: dict[str, Weigh] = {
 
 
 def gains(data: Path, corpus: str) -> Iterator[tuple[str, list[float]]]:
-    """Per ensemble the name of its weights and its gains in points."""
+    """The name of the weights and the gains in points, for each ensemble."""
     files = {name: data / "released" / name / f"{corpus}.jsonl" for name in SYSTEMS}
     panel = read_panel(data / "test" / f"{corpus}.jsonl", files)
     single = panel_scores(panel, METRICS)
@@ -54,17 +55,22 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
     options = parser.parse_args()
-    print("| corpus, weights |", " | ".join(METRICS), "| better all.F1@M |")
-    print("| --- |", " | ".join(["---:"] * (len(METRICS) + 1)), "|")
+    lines: list[Row] = []
     for corpus in options.corpora:
         rows: dict[str, list[list[float]]] = {name: [] for name in WEIGHTS}
         for name, gained in gains(options.data, corpus):
             rows[name].append(gained)
         for name, all_gained in rows.items():
             table = np.array(all_gained)
-            cells = [f"{value:+.2f}" for value in table.mean(axis=0)]
-            share = f"{(table[:, -1] > 0).sum()} of {len(table)}"
-            print(f"| {corpus}, {name} |", " | ".join(cells), "|", share, "|")
+            means = zip(METRICS, table.mean(axis=0), strict=True)
+            lines.append(
+                {
+                    "corpus, weights": f"{corpus}, {name}",
+                    **{metric: f"{value:+.2f}" for metric, value in means},
+                    "better all.F1@M": f"{(table[:, -1] > 0).sum()} of {len(table)}",
+                }
+            )
+    print(render(lines, "markdown"))
 
 
 if __name__ == "__main__":

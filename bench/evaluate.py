@@ -1,10 +1,10 @@
-"""How fast the evaluator is, against the same metrics written the plain way, and what it needs.
+"""The speed and memory of the evaluator, compared with a straightforward implementation.
 
     python bench/evaluate.py
 
 Prints documents per second for every chan19 metric on 20,000 documents, the ratio to
-`plain_chan19` in the same run, and time and peak memory of ten times as many documents. Seconds are
-CPU seconds of one thread, so that a busy machine disturbs the numbers less.
+`plain_chan19` in the same run, and time and peak memory for ten times as many documents. Seconds
+are CPU seconds of one thread, so that other processes disturb the numbers less.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 import corpus
 from keywright import evaluate
+from keywright.tables import Row, titled
 from plain_chan19 import PlainChan19
 
 ROUNDS = 5
@@ -35,43 +33,43 @@ TOLERANCE = 1e-9
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--documents", type=int, default=20_000)
-    parser.add_argument("--sample", type=int, default=500, help="documents for the plain way")
-    parser.add_argument("--growth", type=int, default=10, help="how many times more documents")
+    parser.add_argument("--sample", type=int, default=500, help="documents for plain Python")
+    parser.add_argument("--growth", type=int, default=10, help="factor of the second, larger run")
     parser.add_argument("--stream", type=int, metavar="N", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.stream:
         print(json.dumps(stream(options.stream)))
         return
-    console = Console()
     name, lines = corpus.load()
-    console.print(f"All chan19 metrics; {name}, repeated. CPU seconds of one thread.\n")
-    compare(console, lines, options.documents, options.sample)
-    grow(console, options.documents, options.growth)
+    print(f"All chan19 metrics; {name}, repeated. CPU seconds of one thread.\n")
+    compare(lines, options.documents, options.sample)
+    grow(options.documents, options.growth)
 
 
-def compare(console: Console, lines: list[corpus.Lines], count: int, sample: int) -> None:
+def compare(lines: list[corpus.Lines], count: int, sample: int) -> None:
     sample = min(sample, len(lines))
     check_same(lines[:sample])
     plain, ours = [], []
-    for number in range(ROUNDS):  # taking turns, so that both see the same disturbances
+    for number in range(ROUNDS):  # alternating, so that both see the same disturbances
         start, end = (number * sample // ROUNDS, (number + 1) * sample // ROUNDS)
         plain.append(plain_seconds(lines[start:end]))
         ours.append(memory_seconds(lines, count // ROUNDS))
-    from_files = file_seconds(lines, count)
-    table = Table(title=f"{count:,} documents", title_justify="left")
-    for column in ("", "µs a document", "documents a second", "times as fast"):
-        table.add_column(column, justify="left" if not column else "right")
     base = statistics.median(plain)
-    for label, seconds in (
-        ("plain Python", base),
-        ("keywright", statistics.median(ours)),
-        ("keywright with reading", from_files),
-    ):
-        table.add_row(
-            label, f"{1e6 * seconds:,.0f}", f"{1 / seconds:,.0f}", f"{base / seconds:.1f}"
+    rows: list[Row] = [
+        {
+            "": label,
+            "µs per document": f"{1e6 * seconds:,.0f}",
+            "documents per second": f"{1 / seconds:,.0f}",
+            "times as fast": f"{base / seconds:.1f}",
+        }
+        for label, seconds in (
+            ("plain Python", base),
+            ("keywright", statistics.median(ours)),
+            ("keywright with reading", file_seconds(lines, count)),
         )
-    console.print(table)
-    console.print(f"Both ways agree to {TOLERANCE:g} on every metric.\n")
+    ]
+    print(titled([(f"{count:,} documents", rows)], "table"))
+    print(f"Both implementations agree to {TOLERANCE:g} on every metric.\n")
 
 
 def check_same(lines: list[corpus.Lines]) -> None:
@@ -80,13 +78,13 @@ def check_same(lines: list[corpus.Lines]) -> None:
         judge.add(*line)
     expected = judge.scores()
     got = evaluate(map(corpus.document_of, lines), map(corpus.prediction_of, lines)).scores
-    wrong = [name for name in got if not abs(got[name] - expected[name]) <= TOLERANCE]
-    if wrong or got.keys() != expected.keys():
-        sys.exit(f"keywright and plain_chan19 differ: {wrong or got.keys() ^ expected.keys()}")
+    wrong = [name for name in expected if not abs(got[name] - expected[name]) <= TOLERANCE]
+    if wrong:
+        sys.exit(f"keywright and plain_chan19 differ: {wrong}")
 
 
 def plain_seconds(lines: list[corpus.Lines]) -> float:
-    """CPU seconds a document."""
+    """CPU seconds per document."""
     judge = PlainChan19()
     start = process_time()
     for line in lines:
@@ -115,19 +113,21 @@ def file_seconds(lines: list[corpus.Lines], count: int) -> float:
         return (process_time() - start) / count
 
 
-def grow(console: Console, count: int, growth: int) -> None:
-    """Each size in a process of its own, because peak memory never shrinks."""
-    table = Table(title="Streaming, with 1,000 bootstrap resamples", title_justify="left")
-    for column in ("documents", "CPU seconds", "µs a document", "peak memory"):
-        table.add_column(column, justify="right")
+def grow(count: int, growth: int) -> None:
+    """Each size runs in its own process, because peak memory never shrinks."""
     runs = [in_subprocess(size) for size in (count, count * growth)]
-    for run in runs:
-        size, seconds, peak = run["documents"], run["seconds"], run["peak"]
-        each = f"{1e6 * seconds / size:,.0f}"
-        table.add_row(f"{size:,}", f"{seconds:.1f}", each, f"{peak / 2**20:.0f} MiB")
-    console.print(table)
+    rows: list[Row] = [
+        {
+            "documents": run["documents"],
+            "CPU seconds": f"{run['seconds']:.1f}",
+            "µs per document": f"{1e6 * run['seconds'] / run['documents']:,.0f}",
+            "peak memory": f"{run['peak'] / 2**20:.0f} MiB",
+        }
+        for run in runs
+    ]
+    print(titled([("Streaming, with 1,000 bootstrap resamples", rows)], "table"))
     few, many = runs
-    console.print(
+    print(
         f"{growth} times the documents: {many['seconds'] / few['seconds']:.1f} times the time, "
         f"{many['peak'] / few['peak']:.2f} times the memory."
     )
@@ -135,7 +135,7 @@ def grow(console: Console, count: int, growth: int) -> None:
 
 def in_subprocess(count: int) -> dict[str, Any]:
     command = [sys.executable, __file__, "--stream", str(count)]
-    # The bootstrap multiplies matrices, which would take every core there is.
+    # The bootstrap multiplies matrices, which would use every core.
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=one_thread)
     result: dict[str, Any] = json.loads(done.stdout)
@@ -143,7 +143,7 @@ def in_subprocess(count: int) -> dict[str, Any]:
 
 
 def stream(count: int) -> dict[str, Any]:
-    """Documents come from a generator and exist a chunk at a time; bootstrap intervals too."""
+    """Documents come from a generator, one chunk at a time; with bootstrap intervals."""
     _, lines = corpus.load()
     start = process_time()
     evaluate(

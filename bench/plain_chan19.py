@@ -1,7 +1,7 @@
-"""chan19 the straightforward way: a document at a time, loops and small numpy arrays, no cache.
+"""A straightforward chan19: one document at a time, loops and small numpy arrays, no cache.
 
-This is how the field's evaluators are written, with every chan19 metric of keywright. It shares no
-code with keywright: `bench/evaluate.py` measures against it, and the tests use it as an oracle.
+Evaluators are usually written like this. It has every chan19 metric of keywright and shares no code
+with it: `bench/evaluate.py` compares with it, and the tests use it as an oracle.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FG_VARIANTS = ("", "edit", "token", "repetition", "quantity")
 
 @dataclass(frozen=True)
 class Flags:
-    """The releases' command line flags."""
+    """The command-line flags of the releases."""
 
     empty_line_is_a_phrase: bool = False
     one_word_filter: bool = False
@@ -34,7 +34,7 @@ class Flags:
 
 
 class PlainChan19:
-    """Feed lines with `add`, then ask for `scores`."""
+    """Add lines with `add`, then call `scores`."""
 
     def __init__(self, flags: Flags | None = None) -> None:
         self.flags = flags or Flags()
@@ -150,7 +150,7 @@ class PlainChan19:
             self.rows[name.format(measure)].append(value)
 
     def score_degrees(self, part: str, predictions: list[Phrase], targets: list[Phrase]) -> None:
-        """FG and its ablations, each computed by itself as in the release."""
+        """FG and its ablations, each computed separately as in the release."""
         for without in FG_VARIANTS:
             name = f"{part}.FG-{without}" if without else f"{part}.FG"
             self.rows[name].append(fine_grained(predictions, targets, without))
@@ -159,7 +159,7 @@ class PlainChan19:
             self.rows[f"{part}.{name}"].append(sum(pair[place] for pair in best))
 
     def scores(self) -> dict[str, float]:
-        """Corpus values under keywright's names."""
+        """The scores of the corpus, by keywright's names."""
         found: dict[str, float] = {}
         for part in ("present", "absent", "all"):
             for cutoff in CUTOFFS:
@@ -312,7 +312,7 @@ def token_scores(prediction: Phrase, target: Phrase) -> tuple[float, float, floa
 
 
 def degree(prediction: Phrase, target: Phrase, without: str = "") -> float:
-    """How alike two phrases are."""
+    """How similar two phrases are."""
     if without == "edit":
         return token_scores(prediction, target)[2]
     if without == "token":
@@ -321,7 +321,7 @@ def degree(prediction: Phrase, target: Phrase, without: str = "") -> float:
 
 
 def best_pair(prediction: Phrase, targets: list[Phrase]) -> tuple[float, float, float]:
-    """The token scores with the target that is most alike, the first of equals."""
+    """The token scores with the most similar target, the first one on ties."""
     degrees = [degree(prediction, target) for target in targets]
     return token_scores(prediction, targets[int(np.argmax(degrees))])
 

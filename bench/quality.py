@@ -1,11 +1,11 @@
-"""How good the keyphrases are: our models and what others use, on the same test documents.
+"""Quality of keyphrases: our models and other systems on the same test documents.
 
     python -m bench.quality --cache build/quality                    # the model of the package
     python -m bench.quality --cache build/quality --model runs/a --model runs/b --markdown
 
-Scores are chan19's, times 100, of the five test sets (`--data FOLDER`, its `test/`). Every model is
-compared with every other system by paired tests on the documents; published figures are listed
-under the measured ones, with their source. Needs `pip install 'keywright[bench,extractors]'`.
+Scores are those of chan19, times 100, on five test sets (`--data FOLDER`, its `test/`). Every model
+is compared with every other system by paired tests on the documents; published figures are listed
+below the measured ones, with their source. Requires `pip install 'keywright[bench,extractors]'`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from bench.systems import (
     reported,
 )
 from keywright.analysis.significance import Comparison, Design, Difference, compare
-from keywright.cli._table import Row, titled
 from keywright.evaluate import evaluate
 from keywright.predictor import DEFAULT
+from keywright.tables import Row, titled
 from keywright.types import Prediction
 
 METRICS = ("present.F1@5", "present.F1@M", "absent.F1@5", "absent.F1@M", "absent.R@10")
-# Extractors find no absent phrases, so only on present ones is there anything to win.
+# Extractors find no absent phrases, so only present ones are compared.
 DECISIVE = ("present.F1@5", "present.F1@M")
 LEVEL = 0.01
 MEASURED = "measured here"
@@ -72,11 +72,11 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--model", action="append", help="default, or a folder; may be repeated")
+    parser.add_argument("--model", action="append", help="default or a folder; may be repeated")
     parser.add_argument("--peers", nargs="*", default=PEERS)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
-    parser.add_argument("--documents", type=int, help="the first so many of each test set")
+    parser.add_argument("--documents", type=int, help="only the first N documents of each test set")
     parser.add_argument(
         "--counted", type=int, default=COUNTED, help="training documents for TfIdf's frequencies"
     )
@@ -90,7 +90,7 @@ def _title(corpus: Corpus) -> str:
 
 
 def scores(corpus: Corpus, made: Made) -> list[Row]:
-    """Measured first, then published."""
+    """Measured scores, then published ones."""
     rows: list[Row] = []
     for name, found in made.items():
         result = evaluate(
@@ -98,19 +98,20 @@ def scores(corpus: Corpus, made: Made) -> list[Row]:
         )
         points = {metric: f"{100 * result[metric]:.1f}" for metric in METRICS}
         rows.append({"system": name, **points, "source": MEASURED})
-    for one in PUBLISHED.get(corpus.name, ()):
+    for published in PUBLISHED.get(corpus.name, ()):
         points = {
-            metric: f"{one.scores[metric]:.1f}" if metric in one.scores else ""
+            metric: f"{published.scores[metric]:.1f}" if metric in published.scores else ""
             for metric in METRICS
         }
-        rows.append({"system": one.system, **points, "source": f"published: {one.source}"})
+        source = f"published: {published.source}"
+        rows.append({"system": published.system, **points, "source": source})
     return rows
 
 
 def comparisons(
     corpus: Corpus, made: Made, ours: Sequence[System]
 ) -> Iterator[tuple[str, Comparison]]:
-    """Every model of ours with all other systems."""
+    """The comparison of each of our models with all other systems."""
     if len(made) < 2:
         return
     for model in ours:
@@ -130,33 +131,35 @@ def comparisons(
 def differences(found: Comparison) -> list[Row]:
     """The model's score minus the other's, with stars."""
     rows: dict[str, dict[str, str]] = {}
-    for one in found.differences:
-        rows.setdefault(one.a, {"against": one.a})[one.metric] = _starred(one)
+    for pair in found.differences:
+        row = rows.setdefault(pair.a, {"against": pair.a})
+        row[pair.metric] = _starred(pair)
     return list(rows.values())
 
 
-def _starred(one: Difference) -> str:
-    stars = "**" if one.worst_p < LEVEL else "*" if one.worst_p < 0.05 else ""
-    return f"{100 * (one.score_b - one.score_a):+.1f}{stars}"  # b is the baseline, the model
+def _starred(difference: Difference) -> str:
+    stars = "**" if difference.worst_p < LEVEL else "*" if difference.worst_p < 0.05 else ""
+    # b is the baseline: the model.
+    return f"{100 * (difference.score_b - difference.score_a):+.1f}{stars}"
 
 
 def verdicts(
     model: str, others: Sequence[str], compared: Mapping[str, Sequence[tuple[str, Comparison]]]
 ) -> Iterator[str]:
-    """Corpus by corpus, whether a model is ahead of every peer, and of which it is not."""
+    """For each corpus, whether a model is better than every peer, and the exceptions."""
     for corpus, found in compared.items():
         for name, comparison in found:
             if name != model:
                 continue
             unbeaten = [
-                f"{one.a} in {one.metric} ({_starred(one)}, p = {one.worst_p:.4f})"
-                for one in comparison.differences
-                if one.a in others and one.metric in DECISIVE
-                if not (one.better == model and one.worst_p < LEVEL)
+                f"{other.a} in {other.metric} ({_starred(other)}, p = {other.worst_p:.4f})"
+                for other in comparison.differences
+                if other.a in others and other.metric in DECISIVE
+                if not (other.better == model and other.worst_p < LEVEL)
             ]
-            ahead = f"ahead in {' and '.join(DECISIVE)} (p < {LEVEL}) of every peer"
-            but = f", but for {'; '.join(unbeaten)}" if unbeaten else ""
-            yield f"{corpus}: {model} is {ahead}{but}."
+            better = f"better in {' and '.join(DECISIVE)} (p < {LEVEL}) than every peer"
+            exceptions = f", except {'; '.join(unbeaten)}" if unbeaten else ""
+            yield f"{corpus}: {model} is {better}{exceptions}."
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ Uncertainty", and measure recalibration on the same outputs.
     python -m bench.reproduce_000                              # print all tables
     python -m bench.reproduce_000 --update docs/reproduction.md
 
-reads the authors' released outputs (`released/` in the data folder) and writes Markdown tables,
-published values against ours; `--update` puts them between the marks of a document. What the
-release does differently from the paper's equations is written out here, in our own words, so that
-every difference has a cause that can be run.
+reads the released outputs of the authors (`released/` in the data folder) and writes Markdown
+tables of published values and ours; `--update` puts them between the marks of a document. Where the
+release differs from the equations of the paper, its way is implemented here, so that every
+difference has a cause that can be run.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from keywright.analysis.position import SECTIONS, SectionCounts, section
 from keywright.calibration import ece
 from keywright.calibration.calibrate import gather
 from keywright.calibration.fit import FEATURES, METHODS, cross_validate, fit
+from keywright.calibration.position import SECTIONS, SectionCounts, section
 from keywright.calibration.sample import Sample
 from keywright.evaluate import evaluate, pair
-from keywright.metrics._base import Array
+from keywright.metric import Array
 from keywright.protocols import load
+from keywright.tables import Cell, lay_out
 from keywright.text.stem import stems
 
 Record = TypeVar("Record")
@@ -43,7 +44,7 @@ MODELS = {
     "bart": "BART",
     "t5": "T5",
 }
-# CatSeq was released with the others, though the paper does not report it.
+# CatSeq was released with the others, but the paper does not report it.
 SYSTEMS = {**MODELS, "catseq": "CatSeq"}
 METRICS = ("present.F1@M", "present.F1@5", "absent.F1@M", "absent.F1@5")
 
@@ -72,13 +73,13 @@ TABLE_2 = {  # present, absent
     ("t5", "krapivin"): (61.78, 13.44),
 }
 TABLE_3 = {"inspec": (1326, 845, 686, 602, 173), "krapivin": (706, 206, 182, 159, 59)}
-# Every fold of every repetition is judged by curves fitted on the other four.
+# Every fold of every repetition is judged by curves fitted on the other four folds.
 REPETITIONS = 5
 SIMULATIONS = 200
 
 
 def documents_of(data: Path, model: str, dataset: str) -> Path:
-    """The texts and gold that a model's authors used."""
+    """The texts and gold that the authors used for a model."""
     own = data / "released" / model / f"{dataset}.docs.jsonl"
     return own if own.exists() else data / "test" / f"{dataset}.jsonl"
 
@@ -97,8 +98,7 @@ def cells() -> Iterator[tuple[str, str]]:
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return lay_out(head, [[Cell(text) for text in row] for row in rows], "markdown")
 
 
 def table_1(data: Path, protocol: str) -> str:
@@ -159,7 +159,7 @@ def geometric_mean(probabilities: Sequence[float], count: int) -> float:
 
 
 class Bins:
-    """Ten bins of one part, and a total that need not be what is in them."""
+    """Ten bins of one part, and a total that may differ from what is in them."""
 
     def __init__(self) -> None:
         self._sums = np.zeros((ece.BINS, 3))
@@ -175,7 +175,7 @@ class Bins:
 
 
 def in_parts(phrases: Iterable[str], source: str) -> dict[bool, list[str]]:
-    """Present and absent by characters; a part without phrases holds a place-holder."""
+    """Present and absent by characters; a part without phrases contains a placeholder."""
     parts: dict[bool, list[str]] = {True: [], False: []}
     for phrase in phrases:
         parts[phrase in source].append(phrase)
@@ -183,7 +183,7 @@ def in_parts(phrases: Iterable[str], source: str) -> dict[bool, list[str]]:
 
 
 def unfinished(record: Released, longest: int) -> bool:
-    """Whether a sequence ran into the limit: a mark or separator per phrase, and the start."""
+    """Whether a sequence reached the limit: a mark or separator per phrase, and the start."""
     return sum(len(phrase.tokens) for phrase in record.phrases) + len(record.phrases) >= longest
 
 
@@ -192,9 +192,9 @@ def release_subword(
 ) -> tuple[float, float]:
     """BART's and T5's ECE as released.
 
-    Targets are stemmed twice, so that stems that change when stemmed again match nothing; repeats
-    are told by their spelling; presence is a matter of characters; and the total is that of a
-    separate count, with place-holders and with last phrases that are never binned.
+    Targets are stemmed twice, so stems that change when stemmed again match nothing; repeats are
+    recognised by their spelling; presence is decided by characters; and the total is counted
+    separately, with placeholders and with last phrases that are never binned.
     """
     bins = {True: Bins(), False: Bins()}
     for source, record in zip(sources, records, strict=True):
@@ -220,9 +220,9 @@ def release_subword(
 def release_exhird(sources: Sequence[Source], records: Sequence[Released]) -> tuple[float, float]:
     """ExHiRD's ECE as released.
 
-    A phrase belongs to the part the model announces, is right if its characters occur anywhere in
-    the part's gold (joined by blanks, stemmed twice), and counts as often as it is said; the total
-    counts distinct phrases of the part they are in by their characters.
+    A phrase belongs to the part that the model announces, is correct if its characters occur
+    anywhere in the gold of the part (joined by blanks, stemmed twice), and counts as often as it is
+    predicted; the total counts distinct phrases, whose part is decided by characters.
     """
     bins = {True: Bins(), False: Bins()}
     for source, record in zip(sources, records, strict=True):
@@ -242,12 +242,12 @@ def release_exhird(sources: Sequence[Source], records: Sequence[Released]) -> tu
 
 
 def release_ece(data: Path, model: str, dataset: str) -> tuple[float, float] | None:
-    """The release's own ECE, where reading the released code leads near the published one."""
+    """ECE as in the released code, for models where it comes close to the published one."""
     sources = lines_of(documents_of(data, model, dataset), Source)
     records = lines_of(predictions_of(data, model, dataset), Released)
-    if model == "bart":  # the end mark is not seen as one, so the last phrase never ends
+    if model == "bart":  # the end mark is not recognised, so the last phrase never ends
         return release_subword(sources, records, lambda record: False)
-    if model == "t5":  # a sequence of 50 that was cut off has no end mark, either
+    if model == "t5":  # a sequence cut off at 50 tokens has no end mark
         return release_subword(sources, records, lambda record: not unfinished(record, 50))
     if model == "exhird_h":
         return release_exhird(sources, records)
@@ -275,7 +275,7 @@ def table_2(data: Path) -> str:
 
 
 def release_sections(sources: Iterable[Source], same_scale: bool) -> list[int]:
-    """Table 3 as released: an offset in the stemmed text, over the length of the unstemmed one."""
+    """Table 3 as released: an offset in the stemmed text over the length of the unstemmed text."""
     counts = [0] * SECTIONS
     for source in sources:
         line = stemmed(source.line)
@@ -317,7 +317,7 @@ def points(confidence: Array, sample: Sample, part: str) -> float:
 
 
 def by_chance(probability: Array, sample: Sample, part: str) -> float:
-    """The mean ECE if each probability were exactly right: the noise of so few phrases."""
+    """The mean ECE if each probability were exactly right: the noise of few phrases."""
     p = probability[sample.mask(part)]
     draws = np.random.default_rng(0).random((SIMULATIONS, len(p))) < p
     return 100 * float(np.mean([ece.ece(p, draw) for draw in draws]))
@@ -387,13 +387,13 @@ TABLES: dict[str, Callable[[Path], str]] = {
 
 
 def updated(text: str, name: str, table: str) -> str:
-    """A document with the table between its marks replaced; unchanged if it has no such marks."""
+    """A document with the table between its marks replaced; unchanged without such marks."""
     block = re.compile(rf"(<!-- begin {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
     return block.sub(lambda found: f"{found[1]}\n{table}\n\n{found[2]}", text)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Published tables against ours.")
+    parser = argparse.ArgumentParser(description="Published tables and ours.")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with released/ and test/")
     parser.add_argument("--update", type=Path, nargs="*", default=[], help="documents to update")
     given = parser.parse_args()

@@ -1,12 +1,12 @@
-"""What trained runs are worth: every model on every test set, and what decoding does to them.
+"""The scores of trained runs: every model on every test set, and the effect of decoding.
 
     python -m bench.results runs/* --cache build/results --markdown
     python -m bench.results runs/one2set runs/kpdrop --cache build/results --decoding
     python -m bench.results runs/cat_seq runs/cat_seq_d --cache build/results --diversity
 
-Scores are chan19's, times 100. Without a flag, each run decodes by its own config. `--decoding`
-sets greedy search against beams as tables 3 and 4 of Thomas and Vajjala (2024) do, `--diversity`
-counts unique phrases under exhaustive decoding as section 6.2 of Yuan et al. (2020).
+Scores are chan19's, times 100. Without a flag, each run decodes as in its own config. `--decoding`
+compares greedy decoding with beams as in tables 3 and 4 of Thomas and Vajjala (2024), `--diversity`
+counts unique phrases under exhaustive decoding as in section 6.2 of Yuan et al. (2020).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from bench.systems import (
     reported,
 )
 from keywright import predictor
-from keywright.cli._table import titled
 from keywright.evaluate import evaluate
+from keywright.tables import titled
 from keywright.types import Prediction
 
 SCORES = tuple(
@@ -39,7 +39,7 @@ COUNTS = ("all.Dup", "all.Unique")
 
 
 Cells = tuple[str, ...]
-"""A row of a table; the first one names the columns."""
+"""A row of a table; the first row has the names of the columns."""
 
 
 class Decoding(NamedTuple):
@@ -149,7 +149,7 @@ def diversity_table(
                         f"{100 * scores['present.R@50']:.2f}",
                     )
                 )
-    return "Unique phrases of a document", rows
+    return "Unique phrases per document", rows
 
 
 def training_table(runs: Sequence[Path]) -> tuple[str, list[Cells]]:
@@ -175,12 +175,12 @@ def arguments() -> Any:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("runs", nargs="+", type=Path, help="folders of trained runs")
-    parser.add_argument("--cache", type=Path, required=True, help="where predictions are kept")
+    parser.add_argument("--cache", type=Path, required=True, help="folder for predictions")
     parser.add_argument("--data", type=Path, default=DATA, help="the folder with test/")
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
-    parser.add_argument("--documents", type=int, help="only the first so many of each set")
-    parser.add_argument("--decoding", action="store_true", help="greedy search against beams")
-    parser.add_argument("--diversity", action="store_true", help="unique phrases")
+    parser.add_argument("--documents", type=int, help="use only the first documents of each set")
+    parser.add_argument("--decoding", action="store_true", help="compare greedy with beams")
+    parser.add_argument("--diversity", action="store_true", help="count unique phrases")
     parser.add_argument("--markdown", action="store_true")
     return parser.parse_args()
 

@@ -1,12 +1,12 @@
-"""How fast exported models generate: documents a second against torch, load time, size, memory.
+"""How fast exported models decode: documents/s compared with torch, load time, size, memory.
 
     python bench/runtime.py [--model pretrained_one2set | cat_seq] [--documents 32] [--run FOLDER]
 
-A model of the sizes of the default one, with random weights unless --run names a trained one, is
-exported with 32-bit numbers and with int8, and decodes the same made-up documents as torch does, in
-the same strategy (greedy, 30 tokens for every document: five phrases of about five wordpieces and
-their separators; 20 of models that know words). Every cell is a process of its own, timed after one
-warm-up batch.
+A model with default sizes, with random weights unless --run names a trained run, is exported with
+32-bit numbers and with int8, and decodes the same random documents as torch does, with the same
+strategy (greedy, 30 tokens per document: five phrases of about five wordpieces and their
+separators; 20 tokens for models with a vocabulary of words). Every cell is measured in its own
+process, after one warm-up batch.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ ENGINES = ("torch", "fp32", "int8")
 BATCHES = (1, 8, 32)
 LENGTHS = (128, 192, 512)
 THREADS = (1, 2)
-LENGTHS_SAID = {"subwords": 30, "words": 20}
-PRODUCED = 12_000  # of MiniLM's 30,522 wordpieces
+GENERATED = {"wordpieces": 30, "words": 20}  # tokens per document
+OUTPUTS = 12_000  # of MiniLM's 30,522 wordpieces
 WORDS = 30_000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default="pretrained_one2seq")
-    parser.add_argument("--run", type=Path, help="a trained run, in place of random weights")
+    parser.add_argument("--run", type=Path, help="a trained run instead of random weights")
     parser.add_argument("--documents", type=int, default=32)
     parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--threads", type=int, nargs="+", default=THREADS)
-    parser.add_argument("--cell", help=argparse.SUPPRESS)  # what a process of its own is told
+    parser.add_argument("--cell", help=argparse.SUPPRESS)  # for the process of a cell
     arguments = parser.parse_args()
     if arguments.cell:
         print(json.dumps(cell(**json.loads(arguments.cell))))
@@ -73,7 +73,7 @@ def table(folders: dict[str, Path], arguments: argparse.Namespace) -> None:
 def measure(
     folder: Path, engine: str, threads: int, length: int, batch: int, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    wanted = {
+    settings = {
         "folder": str(folder),
         "engine": engine,
         "threads": threads,
@@ -82,7 +82,7 @@ def measure(
         "count": min(arguments.documents, 4 * batch),
     }
     done = subprocess.run(
-        [sys.executable, __file__, "--cell", json.dumps(wanted)],
+        [sys.executable, __file__, "--cell", json.dumps(settings)],
         env={**os.environ, "OMP_NUM_THREADS": str(threads)},
         capture_output=True,
         text=True,
@@ -99,10 +99,11 @@ def cell(
 ) -> dict[str, Any]:
     from keywright import predictor, runtime
 
-    # One2Seq says just so much; the slots of One2Set, a phrase each, are cut sooner.
+    # One2Seq generates exactly this many tokens; the slots of One2Set, one phrase each, are
+    # shorter.
     about = description(Path(folder))
-    said = LENGTHS_SAID["words" if '"words"' in about else "subwords"]
-    settings = [f"max_length={said}", f"min_phrases={said}", "unknown=keep"]
+    length_limit = GENERATED["words" if '"words"' in about else "wordpieces"]
+    settings = [f"max_length={length_limit}", f"min_phrases={length_limit}", "unknown=keep"]
     if "one2set" in about:
         settings = ["max_length=6", "unknown=keep"]
     if engine == "torch":
@@ -113,7 +114,7 @@ def cell(
         loaded = runtime.load(
             folder, settings=settings, batch=batch, max_source=length, threads=threads
         )
-    documents = made_up(count, length)
+    documents = random_documents(count, length)
     list(loaded.predict(documents[:batch]))
     wall, cpu = perf_counter(), process_time()
     list(loaded.predict(documents))
@@ -130,60 +131,62 @@ def description(folder: Path) -> str:
     )
 
 
-def made_up(count: int, length: int) -> list[Any]:
-    """Documents of about `length` wordpieces or words, of made-up words."""
+def random_documents(count: int, length: int) -> list[Any]:
+    """Documents of about `length` wordpieces or words."""
     from keywright.types import Document
 
-    made = [f"{a}{b}" for a in ("river", "sand", "paper", "graph") for b in ("", "s", "ing", "ed")]
+    words = [f"{a}{b}" for a in ("river", "sand", "paper", "graph") for b in ("", "s", "ing", "ed")]
     return [
-        Document(title="", body=" ".join(made[(7 * i + j * j) % 16] for j in range(length)))
+        Document(title="", body=" ".join(words[(7 * i + j * j) % 16] for j in range(length)))
         for i in range(count)
     ]
 
 
 def random_run(folder: Path, name: str) -> Path:
-    """A run of the default sizes whose weights are random, over made-up words or wordpieces."""
+    """A run with default sizes, random weights and a made-up vocabulary."""
     import torch
 
+    from keywright import checkpoint, runs
     from keywright import config as configs
-    from keywright.training import checkpoint, corpus, run
+    from keywright.data import corpus
 
     recurrent = name.startswith("cat_seq")
     vocabulary = words() if recurrent else wordpieces()
-    kind = "words" if recurrent else "subwords"
+    kind = "words" if recurrent else "wordpieces"
     table = {
         "data": {"train": ["none"], "vocabulary": kind, "max_source": 192},
         "model": {"name": name, **({} if recurrent else {"start": "random"})},
         "train": {"stage": [{"epochs": 1}]},
-        "decode": {"name": "greedy", "max_length": LENGTHS_SAID[kind]},
+        "decode": {"name": "greedy", "max_length": GENERATED[kind]},
     }
-    config = run.resolve(configs.parse(table))
+    config = runs.resolve(configs.parse(table))
     digest = corpus.Digest(0, "none")
-    manifest = run.create(folder, config, vocabulary, digest, digest)
+    manifest = runs.create(folder, config, vocabulary, digest, digest)
     torch.manual_seed(1)
-    weights = checkpoint.model_tensors(run.build_model(config, vocabulary))
-    checkpoint.save(folder / run.BEST, checkpoint.Checkpoint(weights, manifest.vocabulary))
+    weights = checkpoint.model_tensors(runs.build_model(config, vocabulary))
+    checkpoint.save(folder / runs.BEST, checkpoint.Checkpoint(weights, manifest.vocabulary))
     return folder
 
 
 def words() -> Any:
-    from keywright.data.vocab import SPECIALS, Vocabulary
+    from keywright.lexicon import SPECIALS
+    from keywright.lexicons.words import Vocabulary
 
     return Vocabulary(["river", "sands", *(f"word{i}" for i in range(WORDS - len(SPECIALS) - 2))])
 
 
 def wordpieces() -> Any:
-    from keywright.data.subword import SubwordVocabulary
+    from keywright.lexicons.wordpieces import WordpieceVocabulary
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ";", "|", "0"]
     known = ["river", "sand", "paper", "graph", "##s", "##ing", "##ed"]
     filler = [f"word{i}" for i in range(30_522 - len(special) - len(known))]
     pieces = special + known + filler
-    return SubwordVocabulary(pieces, pieces[-PRODUCED:])
+    return WordpieceVocabulary(pieces, pieces[-OUTPUTS:])
 
 
 def exported(run: Path, scratch: Path) -> dict[str, Path]:
-    from keywright.export import export
+    from keywright.export.run import export
 
     folders = {"torch": run}
     for engine in ENGINES[1:]:
@@ -191,8 +194,8 @@ def exported(run: Path, scratch: Path) -> dict[str, Path]:
         parity = export(run, folder, int8=engine == "int8")
         size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
         print(
-            f"{engine}: {size:.1f} MB; loads in {load_time(folder):.2f} s of CPU (the imports "
-            f"included); log-probabilities differ from torch's by at most {parity.largest:.1e}, "
+            f"{engine}: {size:.1f} MB; loads in {load_time(folder):.2f} s of CPU time (including "
+            f"imports); log-probabilities differ from torch's by at most {parity.largest:.1e}, "
             f"{parity.mean:.1e} on average; {parity.agreement:.2%} of {parity.steps:,} steps agree"
         )
     print()

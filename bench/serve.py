@@ -34,10 +34,10 @@ from statistics import median, quantiles
 
 from bench.systems import DATA, reported
 from keywright import Keywright
-from keywright.cli._table import Row, titled
 from keywright.data.documents import read_documents
 from keywright.errors import KeywrightError
 from keywright.serving.keys import Keys
+from keywright.tables import Row, titled
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = DATA / "test" / "kp20k-1k.jsonl.xz"

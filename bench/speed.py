@@ -1,15 +1,16 @@
-"""How fast keyphrases come, against what others use: documents a second, start-up, memory, size.
+"""Speed compared with other systems: documents per second, start-up, memory, size.
 
     python -m bench.speed                                     # the model of the package
     python -m bench.speed --model runs/a --venv fresh/.venv   # and the size of a base install
 
-For every number of threads, length of documents and size of batches, each system gets a process of
-its own, reads the same documents, and takes turns with the others; rounds have documents of their
-own, since some systems remember what they saw. Speeds are medians over rounds; "times" are medians
-of the rounds' ratios, which a busy machine disturbs less. Needs `pip install 'keywright[bench]'`.
+For every number of threads, length of documents and size of batches, each system has its own
+process, reads the same documents and takes turns with the others. Every round has different
+documents, because some systems cache results. Speeds are medians over rounds; "times" are medians
+of the ratios of each round, which load on the machine affects less. Requires
+`pip install 'keywright[bench]'`.
 
-Unless --all is given, threads are combined with batches on medium documents, and the other lengths
-are tried on one thread with the largest batch.
+Without --all, threads are combined with batches on medium documents, and the other lengths are
+measured on one thread with the largest batch.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 from bench.systems import DATA, reported
-from keywright.cli._table import Row, titled
 from keywright.errors import KeywrightError
+from keywright.tables import Row, titled
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = DATA / "test" / "kp20k-1k.jsonl.xz"
-WORDS = {"short": 60, "medium": 170, "long": 400}  # no model here reads less than 400 of them
+WORDS = {"short": 60, "medium": 170, "long": 400}  # all models here read at least 400 words
 PEERS = ("yake", "keybert")
 INSTALLERS = ("pip", "setuptools", "wheel", "_distutils_hack")
 FIRST = """
@@ -53,7 +54,7 @@ class Cell(NamedTuple):
 
 
 class Took(NamedTuple):
-    """One system's round: seconds for all documents, and the peak of its memory so far, in MB."""
+    """A round of one system: seconds for all documents, and its peak of memory so far in MB."""
 
     wall: float
     cpu: float
@@ -68,31 +69,31 @@ def main() -> None:
     options.model = options.model or ["default"]
     systems = [*options.model, *options.peers]
     form = "markdown" if options.markdown else "table"
-    print(f"{options.count} documents a round, {options.rounds} rounds.\n", flush=True)
+    print(f"{options.count} documents per round, {options.rounds} rounds.\n", flush=True)
     for cell in cells(options):
         title = f"threads: {cell.threads}; {cell.length} documents ({WORDS[cell.length]} words); "
         rows = speed_rows(systems, measure(systems, cell, options), options.count)
         print(titled([(f"{title}batches of {cell.batch}", rows)], form), "\n", flush=True)
-    tables = [("Start-up: a new process, to the first document", startup(systems, options))]
+    tables = [("Start-up: from a new process to its first document", startup(systems, options))]
     tables.append(("Size", [*model_sizes(systems), *install_sizes(options.venv)]))
     print(titled(tables, form))
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--model", action="append", help="default, or a folder; may be repeated")
+    parser.add_argument("--model", action="append", help="default or a folder; may be repeated")
     parser.add_argument("--peers", nargs="*", default=PEERS)
-    parser.add_argument("--documents", type=Path, help="texts to read; made-up words if absent")
-    parser.add_argument("--count", type=int, default=32, help="documents a round")
+    parser.add_argument("--documents", type=Path, help="texts to read; made-up words by default")
+    parser.add_argument("--count", type=int, default=32, help="documents per round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, nargs="+", default=(1, 2))
     parser.add_argument("--lengths", nargs="+", choices=WORDS, default=tuple(WORDS))
     parser.add_argument("--batches", type=int, nargs="+", default=(1, 8, 32))
-    parser.add_argument("--all", action="store_true", help="every combination of these")
+    parser.add_argument("--all", action="store_true", help="measure every combination")
     parser.add_argument("--startups", type=int, default=3)
-    parser.add_argument("--venv", type=Path, help="a fresh base install, to be weighed")
+    parser.add_argument("--venv", type=Path, help="a fresh base install whose size is measured")
     parser.add_argument("--markdown", action="store_true")
-    parser.add_argument("--work", help=argparse.SUPPRESS)  # what a process of its own is told
+    parser.add_argument("--work", help=argparse.SUPPRESS)  # the task of a worker process
     return parser.parse_args()
 
 
@@ -111,7 +112,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
 def measure(
     systems: Sequence[str], cell: Cell, options: argparse.Namespace
 ) -> dict[str, list[Took]]:
-    """Every system's rounds, taken in turns so that all see the same disturbances."""
+    """The rounds of every system. Systems take turns, so that load affects all alike."""
     took: dict[str, list[Took]] = {system: [] for system in systems}
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -136,7 +137,7 @@ def write_documents(folder: Path, options: argparse.Namespace, words: int) -> Pa
 
 
 def documents(path: Path | None, words: int, count: int) -> list[Any]:
-    """Texts of just so many words: those of a file one after another, cut where they are full."""
+    """Texts of exactly `words` words, made from the documents of a file one after another."""
     from bench import corpus
     from keywright.data.documents import read_documents
     from keywright.types import Document
@@ -182,7 +183,7 @@ def environment(threads: int) -> dict[str, str]:
         **os.environ,
         **{f"{library}_NUM_THREADS": str(threads) for library in libraries},
         "PYTHONPATH": str(ROOT / "src"),
-        "HF_HUB_OFFLINE": "1",  # the network's pace is not what is measured
+        "HF_HUB_OFFLINE": "1",  # the speed of the network is not measured
     }
 
 
@@ -197,13 +198,13 @@ def answer(system: str, process: subprocess.Popen[str]) -> dict[str, float]:
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
-        raise KeywrightError(f"{system} gave up; what it said stands above")
+        raise KeywrightError(f"{system} failed; its message is above")
     result: dict[str, float] = json.loads(line)
     return result
 
 
 def work(system: str, threads: int, batch: int, file: str, count: int) -> None:
-    """A process of its own: load, warm up, and then a round whenever a line comes in."""
+    """A worker process: load, warm up, and then run a round for every line of input."""
     import msgspec
 
     from keywright.types import Document
@@ -211,7 +212,7 @@ def work(system: str, threads: int, batch: int, file: str, count: int) -> None:
     predictor = load(system, threads, batch)
     texts = msgspec.json.decode(Path(file).read_bytes(), type=list[Document])
     answers = sys.stdout
-    sys.stdout = sys.stderr  # whatever a library prints is no answer
+    sys.stdout = sys.stderr  # what a library prints must not be taken for an answer
     at = 0
     while True:
         wall, cpu = perf_counter(), process_time()
@@ -231,25 +232,25 @@ def load(system: str, threads: int, batch: int) -> Any:
     if system == "keybert":
         return predictor.load(system, settings=[f"batch={batch}"])
     if system in parts.names(predictor.EXTRACTORS):
-        return predictor.load(system)  # one document after another, on one thread, whatever is said
+        return predictor.load(system)  # always one document after another, on one thread
     return predictor.load(system, batch=batch, threads=threads)
 
 
-def speed_rows(systems: Sequence[str], took: dict[str, list[Took]], count: int) -> list[Row]:
-    base = took[systems[0]]
+def speed_rows(systems: Sequence[str], every: dict[str, list[Took]], count: int) -> list[Row]:
+    base = every[systems[0]]
     rows: list[Row] = []
     for system in systems:
-        rounds = took[system]
+        rounds = every[system]
         times = [other.wall / own.wall for own, other in zip(base, rounds, strict=True)]
         cpu_times = [other.cpu / own.cpu for own, other in zip(base, rounds, strict=True)]
         rows.append(
             {
                 "system": system,
-                "documents/s": f"{count / median(one.wall for one in rounds):.1f}",
-                "CPU ms/document": f"{1000 * median(one.cpu for one in rounds) / count:.1f}",
+                "documents/s": f"{count / median(took.wall for took in rounds):.1f}",
+                "CPU ms/document": f"{1000 * median(took.cpu for took in rounds) / count:.1f}",
                 f"{Path(systems[0]).name}, times as fast": f"{median(times):.2f}",
                 "in CPU time": f"{median(cpu_times):.2f}",
-                "peak MB": f"{max(one.memory for one in rounds):.0f}",
+                "peak MB": f"{max(took.memory for took in rounds):.0f}",
             }
         )
     return rows
@@ -276,7 +277,7 @@ def first_document(system: str) -> tuple[float, float]:
     )
     wall = perf_counter() - wall
     if done.returncode:
-        raise KeywrightError(f"{system} gave up; what it said stands above")
+        raise KeywrightError(f"{system} failed; its message is above")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -297,7 +298,7 @@ def install_sizes(venv: Path | None) -> Iterator[Row]:
         return
     found = [*venv.glob("lib/python*/site-packages"), *venv.glob("Lib/site-packages")]
     if not found:
-        raise KeywrightError(f"{venv}: is no virtual environment (it has no site-packages)")
+        raise KeywrightError(f"{venv}: is not a virtual environment (it has no site-packages)")
     parts = {path.name: size(path) for path in found[0].iterdir()}
     package = ROOT / "src" / "keywright"
     if "keywright" not in parts:  # installed in place

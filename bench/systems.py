@@ -1,8 +1,8 @@
-"""Test sets, the systems that are compared on them, and their predictions, kept in a folder.
+"""Test sets, the systems compared on them, and a folder that keeps their predictions.
 
-What is kept is known by all that it depends on (the model's files, settings, libraries' versions,
-the documents), so a benchmark that was interrupted goes on where it stopped, and one of another
-model begins afresh.
+Predictions are identified by everything that they depend on (files of the model, settings, versions
+of libraries, documents), so that an interrupted benchmark continues where it stopped and another
+model starts from the beginning.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ import msgspec
 
 import keywright
 from keywright import predictor
-from keywright.cli._options import progress
 from keywright.data.documents import read_documents
 from keywright.data.predictions import read_predictions
 from keywright.data.resumable import resumable_lines
 from keywright.data.writers import prediction_line
 from keywright.errors import KeywrightError
 from keywright.extractors import tfidf
+from keywright.progress import progress
 from keywright.types import Document, Prediction
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 CORPORA = ("kp20k-1k", "inspec", "krapivin", "nus", "semeval")
 PEERS = ("yake", "keybert", "textrank", "tfidf")
-# Of the training set, which is shuffled: enough to know common words, and quickly counted.
+# Documents of the training set, which is shuffled: enough for the frequencies of common words.
 COUNTED = 20_000
-_LIBRARIES = {"yake": ("yake",), "keybert": ("keybert", "sentence-transformers"), "textrank": ()}
+_LIBRARIES = {"yake": ("yake",), "keybert": ("keybert", "sentence-transformers")}
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Corpus:
 
     @property
     def protocol(self) -> str:
-        """SemEval's gold is stems already, and stemming is not idempotent."""
+        """SemEval's gold is already stemmed, and stemming twice would change it."""
         return "chan19:targets_stemmed=true" if self.name == "semeval" else "chan19"
 
 
 @dataclass(frozen=True)
 class System:
-    """What predicts, made only when there is something to predict; `key` is what it depends on."""
+    """A predictor, made only when it is needed; `key` is everything that it depends on."""
 
     name: str
     make: Callable[[], predictor.Predictor]
@@ -69,12 +69,14 @@ def read_corpora(data: Path, names: Sequence[str], most: int | None) -> list[Cor
 def _file(folder: Path, name: str) -> Path:
     found = sorted(folder.glob(f"{name}.jsonl*"))
     if not found:
-        raise KeywrightError(f"{folder}: has no {name}.jsonl (nor .xz); --data names the folder")
+        raise KeywrightError(
+            f"{folder}: has neither {name}.jsonl nor {name}.jsonl.xz; choose the folder with --data"
+        )
     return found[0]
 
 
 def models(names: Sequence[str]) -> list[System]:
-    """What `predictor.load` takes: folders by their last name, where that tells them apart."""
+    """What `predictor.load` accepts; folders are named by their last part if that is unique."""
     return [
         System(_short(name, names), lambda name=name: predictor.load(name), model_key(name))
         for name in names
@@ -112,11 +114,11 @@ def _version(library: str) -> str | None:
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
-        return None  # predictions made elsewhere cannot be told from those of this version
+        return None  # predictions of any version will do
 
 
 def _tfidf(data: Path, counted: int) -> System:
-    """With the document frequencies of the training set, which no test document is part of."""
+    """With document frequencies of the training set, which contains no test document."""
     train = data / "train" / "cs.jsonl.xz"
 
     def make() -> tfidf.TfIdf:
@@ -130,7 +132,7 @@ def _tfidf(data: Path, counted: int) -> System:
 def predictions(
     system: System, corpora: Sequence[Corpus], cache: Path | None
 ) -> dict[str, list[Prediction]]:
-    """By corpus; the system is made once, or not at all if all of it is kept."""
+    """The predictions for each corpus; the system is made at most once, when it is needed."""
     made: list[predictor.Predictor] = []
 
     def once() -> predictor.Predictor:
@@ -167,7 +169,7 @@ def _digest(value: Any) -> str:
 
 
 def reported(main: Callable[[], None]) -> None:
-    """Run a benchmark; what the user can put right is one line."""
+    """Run a benchmark; an error that the user can fix is one line."""
     try:
         main()
     except KeywrightError as error:

@@ -1,14 +1,20 @@
-"""How fast models train: documents a second, use of the machine, peak memory.
+"""How fast models train: documents per second, utilisation of the CPU, peak memory.
 
-    python bench/train.py [MODEL ...] [--small] [--batch 32]
+    python bench/train.py [MODEL ...] [--small] [--batch 32] [--objective self_critical]
+    python bench/train.py hf_seq2seq --small --weights FOLDER
 
-A row per model with the sizes and the batch of its file in configs/ (of the -small twin with
---small). An update is all of it: the loss, its gradient, clipping, the optimiser's step. Documents
-are made up: 170 words and 5 keyphrases each.
+There is one row per model, with the sizes and the batch size of its file in configs/ (of the -small
+twin with --small). An update includes everything: loss, gradient, clipping and the step of the
+optimiser. Documents are made up: 170 words and 5 keyphrases each. hf_seq2seq needs --weights, the
+folder of a pretrained model.
 
-Each row is a process of its own with one thread. Utilisation is the share of the speed of a large
-matrix product, measured in the same process, that the model's own matrix products reach. Seconds
-are CPU seconds, so that a busy machine disturbs the numbers less.
+"cost" is the time of an update relative to a likelihood update of the same batches. Before another
+objective is measured, the model learns its documents by likelihood, so that the sequences that it
+generates have a usual length.
+
+Each row is measured in a separate process with one thread. Utilisation is the speed of the model's
+matrix products relative to that of a large matrix product in the same process. Seconds are CPU
+seconds, which depend less on other load than wall-clock time.
 """
 
 from __future__ import annotations
@@ -24,6 +30,8 @@ import resource
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -36,16 +44,23 @@ from torch.utils.flop_counter import FlopCounterMode
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import corpus
-from bench.decode import config_file, machine_peak, vocabulary_of
+from bench.decode import PRETRAINED, config_file, machine_peak, pretrained, vocabulary_of
 from keywright import config as configs
 from keywright import parts
+from keywright.config import Config, Part
 from keywright.data.batch import Batch, Batches
 from keywright.data.targets import Targets
+from keywright.lexicon import Lexicon
+from keywright.nn.model import Model
+from keywright.runs import build_model, model_class
 from keywright.training import optimiser as optimisers
-from keywright.training.run import build_model, paradigm
+from keywright.training.objective import Objective, Position
+from keywright.training.setup import build_objective
 
 UPDATES = 3
 ROUNDS = 3
+WARM_UP = 25  # rounds of likelihood before another objective
+LIKELIHOOD = "nll"
 
 
 def main() -> None:
@@ -54,12 +69,16 @@ def main() -> None:
         print(json.dumps(measure(arguments)))
         return
     table = Table(title="training, one thread")
-    for heading in ("model", "batch", "documents/s", "tokens/s", "utilisation", "peak memory"):
+    headings = ("model", "batch", "documents/s", "tokens/s", "utilisation", "peak memory", "cost")
+    for heading in headings:
         table.add_column(heading, justify="left" if heading == "model" else "right")
     console = Console()
     for model in arguments.models or parts.names("keywright.models"):
         if not config_file(model, arguments.small).exists():
             console.print(f"{model}: has no config", highlight=False)
+            continue
+        if model == PRETRAINED and arguments.weights is None:
+            console.print(f"{model}: needs --weights", highlight=False)
             continue
         row = in_process_of_its_own(model)
         table.add_row(
@@ -69,6 +88,7 @@ def main() -> None:
             f"{row['tokens'] / row['seconds']:,.0f}",
             f"{row['flops'] / row['seconds'] / row['peak']:.0%}",
             f"{row['memory'] / 2**20:,.0f} MB",
+            f"{row['seconds'] / row['likelihood']:.1f}",
         )
     console.print(table)
 
@@ -77,7 +97,9 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("--batch", type=int, help="documents; the config's by default")
+    parser.add_argument("--batch", type=int, help="documents; default: those of the config")
+    parser.add_argument("--objective", default=LIKELIHOOD)
+    parser.add_argument("--weights", metavar="FOLDER")
     parser.add_argument("--row", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -95,44 +117,68 @@ def in_process_of_its_own(model: str) -> dict[str, Any]:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Seconds, matrix operations and memory of some updates of one model."""
     torch.set_flush_denormal(True)
-    config = configs.load(config_file(arguments.models[0], arguments.small))
-    stage = config.train.stage[0]
-    size = arguments.batch or stage.batch_size
+    config = configs.load(
+        config_file(arguments.models[0], arguments.small), pretrained(arguments.weights)
+    )
+    size = arguments.batch or config.train.stage[0].batch_size
     documents = [corpus.document_of(lines) for lines in corpus.generated(UPDATES * size)]
     vocabulary = vocabulary_of(config, documents)
-    targets = Targets(paradigm(config), config.data.order, mark_absent=config.data.mark_absent)
-    batches = list(
-        Batches(documents, vocabulary, targets, size=size, max_source=config.data.max_source).epoch(
-            0
-        )
+    kind = model_class(config)
+    targets = Targets(
+        kind.paradigm,
+        config.data.order,
+        mark_absent=config.data.mark_absent,
+        generated=kind.generated,
     )
-    torch.manual_seed(1)
-    model: Any = build_model(config, vocabulary).train()
-    optimiser = optimisers.build(model, stage, "train.stage[0]")
+    length = config.data.max_source
+    batches = list(Batches(documents, vocabulary, targets, size=size, max_source=length).epoch(0))
+    trainer = Trainer(config, vocabulary, targets)
+    likelihood = trainer.objective(LIKELIHOOD)
+    objective = trainer.objective(arguments.objective)
+    for _ in range(WARM_UP if arguments.objective != LIKELIHOOD else 0):
+        trainer.train(likelihood, batches)
     with FlopCounterMode(display=False) as counter:
-        train(model, optimiser, batches, stage.clip)
+        trainer.train(objective, batches)
     return {
         "batch": size,
         "documents": len(documents),
         "tokens": sum(int(batch.targets[1].sum()) for batch in batches),
-        "seconds": min(train(model, optimiser, batches, stage.clip) for _ in range(ROUNDS)),
+        "seconds": min(trainer.train(objective, batches) for _ in range(ROUNDS)),
+        "likelihood": min(trainer.train(likelihood, batches) for _ in range(ROUNDS)),
         "flops": counter.get_total_flops(),
         "peak": machine_peak(),
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
 
-def train(
-    model: Any, optimiser: torch.optim.Optimizer, batches: Sequence[Batch], clip: float
-) -> float:
-    began = process_time()
-    for batch in batches:
-        loss = model.loss(batch)
-        optimiser.zero_grad()
-        (loss.total / loss.count).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimiser.step()
-    return process_time() - began
+class Trainer:
+    """A model, and updates of it by any objective."""
+
+    def __init__(self, config: Config, vocabulary: Lexicon, targets: Targets):
+        torch.manual_seed(1)
+        self._config = config
+        self._vocabulary = vocabulary
+        self._targets = targets
+        self._model: Model = build_model(config, vocabulary).train()
+        self._stage = config.train.stage[0]
+        self._optimiser = optimisers.build(self._model, self._stage, "train.stage[0]")
+        self._updates = count()
+
+    def objective(self, name: str) -> Objective:
+        stage = replace(self._stage, objective=Part(name))
+        config = replace(self._config, train=replace(self._config.train, stage=(stage,)))
+        return build_objective(config, 0, self._vocabulary, self._targets)
+
+    def train(self, objective: Objective, batches: Sequence[Batch]) -> float:
+        """One update for each batch; returns the seconds that they take."""
+        began = process_time()
+        for batch in batches:
+            loss = objective.loss(self._model, batch, Position(0, next(self._updates)))
+            self._optimiser.zero_grad()
+            loss.mean.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._stage.clip)
+            self._optimiser.step()
+        return process_time() - began
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A real browser, driven over a pipe by the DevTools protocol: nothing to install but Chromium."""
+"""A real browser, driven through the DevTools protocol over a pipe; only Chromium is needed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Page:
                 return reply["result"]
 
     def look(self, width: int, height: int = 900, scheme: str = "light") -> None:
-        """The size of the window and the reader's colour scheme."""
+        """Set the size of the window and the colour scheme."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
@@ -61,13 +61,13 @@ class Page:
             "Emulation.setEmulatedMedia",
             features=[
                 {"name": "prefers-color-scheme", "value": scheme},
-                # A page that is still gliding would be clicked in the wrong place.
+                # A click during smooth scrolling would hit the wrong place.
                 {"name": "prefers-reduced-motion", "value": "reduce"},
             ],
         )
 
     def open(self, place: Path | str) -> None:
-        """A file, or the root of a server, whose own files the page may then ask for."""
+        """Open a file, or the root of a server, from which the page may load its files."""
         self._home = "file:" if isinstance(place, Path) else place
         self._events.clear()
         address = place.resolve().as_uri() if isinstance(place, Path) else place
@@ -76,7 +76,7 @@ class Page:
             self._next()
 
     def run(self, script: str) -> Any:
-        """The value of a script, waited for where it is a promise."""
+        """The value of a script; promises are awaited."""
         reply = self.send(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
@@ -84,7 +84,7 @@ class Page:
         return reply["result"].get("value")
 
     def click(self, selector: str) -> None:
-        """Press the mouse where the element is, as a person does."""
+        """Click where the element is, as a person does."""
         x, y = self.run(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
             "e.scrollIntoView({block: 'center', behavior: 'instant'});"
@@ -108,7 +108,7 @@ class Page:
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._unread:
             chunk = os.read(self._replies, 1 << 16)
-            assert chunk, "the browser has gone"
+            assert chunk, "the browser exited"
             self._unread += chunk
         line, _, self._unread = self._unread.partition(b"\0")
         message: dict[str, Any] = json.loads(line)
@@ -127,12 +127,12 @@ class Page:
         elif method == "Network.requestWillBeSent":
             address = parameters["request"]["url"]
             if not address.startswith((self._home, "data:")):
-                self.complaints.append(f"asked the network for {address}")
+                self.complaints.append(f"requested {address}")
 
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Page]:
-    """A new Chromium with an empty profile, gone when done with."""
+    """A new Chromium with an empty profile, closed on exit."""
     assert EXECUTABLE is not None
     to_browser, commands = os.pipe()
     replies, from_browser = os.pipe()
@@ -155,7 +155,7 @@ def browser(profile: Path) -> Iterator[Page]:
         process.wait(30)
 
 
-# Functions of JavaScript: `contrast(element)` is that of its text with what is behind (WCAG 2.1).
+# JavaScript: `contrast(element)` is that of its text with the background (WCAG 2.1).
 CONTRAST = """
   const channels = (text) => text.match(/[\\d.]+/g).map(Number);
   const linear = (c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;

@@ -1,4 +1,4 @@
-"""Run folders for tests of what comes after training."""
+"""Run folders for tests of everything after training."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
+from keywright import checkpoint, runs
 from keywright import config as configs
-from keywright.data.vocab import Vocabulary
-from keywright.training import checkpoint, corpus, run
+from keywright.data import corpus
+from keywright.lexicons.words import Vocabulary
 from keywright.types import Document
 
 SAMPLE = {"name": "sample", "seed": 7, "max_length": 12}
@@ -22,8 +23,8 @@ def untrained_run(
     model: dict[str, Any] | None = None,
     decode: dict[str, Any] | None = None,
 ) -> Path:
-    """A run whose model has learnt nothing; sampled, it babbles."""
-    config = run.resolve(
+    """A run folder with an untrained model, which samples random phrases."""
+    config = runs.resolve(
         configs.parse(
             {
                 "data": {"train": ["train.jsonl"], "max_source": 40},
@@ -43,8 +44,8 @@ def untrained_run(
     )
     vocabulary = Vocabulary.build(documents, 40)
     digest = corpus.Digest(len(documents), "not of a file")
-    manifest = run.create(folder, config, vocabulary, digest, digest)
+    manifest = runs.create(folder, config, vocabulary, digest, digest)
     torch.manual_seed(1)
-    weights = checkpoint.model_tensors(run.build_model(config, vocabulary))
-    checkpoint.save(folder / run.BEST, checkpoint.Checkpoint(weights, manifest.vocabulary))
+    weights = checkpoint.model_tensors(runs.build_model(config, vocabulary))
+    checkpoint.save(folder / runs.BEST, checkpoint.Checkpoint(weights, manifest.vocabulary))
     return folder

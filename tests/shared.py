@@ -1,4 +1,4 @@
-"""Where the corpora and golden numbers are, on machines that have them."""
+"""The corpora and golden numbers, on machines that have them."""
 
 from __future__ import annotations
 

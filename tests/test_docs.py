@@ -1,9 +1,10 @@
-"""The guide's examples run, and print what they say they print."""
+"""The examples in the docs run, and print the output shown."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -12,15 +13,15 @@ from typer.testing import CliRunner
 
 from keywright import protocols
 from keywright.cli import app
-from keywright.metrics._base import measures
+from keywright.metric import measures
 
 ROOT = Path(__file__).resolve().parents[1]
-GUIDES = ("evaluation.md", "protocols.md")
+GUIDES = ("evaluation.md", "protocols.md", "reinforcement.md")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(language: str) -> list[tuple[str, int, str]]:
-    """(file, line, code) of every block in a language."""
+    """(file, line, code) of every code block in a language."""
     found = []
     for name in GUIDES:
         text = (ROOT / "docs" / name).read_text(encoding="utf-8")
@@ -31,7 +32,7 @@ def blocks(language: str) -> list[tuple[str, int, str]]:
 
 
 def promised(code: str) -> list[str]:
-    """What the block says it prints: `print(...)  # this`, or comments after a loop."""
+    """The output that a block shows: `print(...)  # this`, or comments after a loop."""
     return [
         comment
         for line in code.splitlines()
@@ -75,9 +76,11 @@ def test_every_protocol_and_parameter_is_explained(name: str) -> None:
         assert f"`{field.name}`" in text or f"`{field.name}=" in text, field.name
 
 
-def test_every_measure_is_explained() -> None:
+def test_the_table_of_measures_is_up_to_date() -> None:
     text = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    assert [name for name in measures() if f"`{name}`" not in text] == []
+    generator = runpy.run_path(str(ROOT / "docs" / "measures.py"))
+    assert all(f"\n| {name}" in generator["table"]() for name in measures())
+    assert text == generator["updated"](text), "run python docs/measures.py"
 
 
 def test_there_are_examples() -> None:

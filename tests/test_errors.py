@@ -1,4 +1,4 @@
-"""Errors name the value, the place and the remedy, in one line."""
+"""Errors name the value, its location and a remedy in one line."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_messages(error: KeywrightError, text: str) -> None:
     assert str(error) == text
 
 
-def test_all_are_of_one_kind() -> None:
-    """The command line catches that kind and no other."""
+def test_all_errors_share_a_base_class() -> None:
+    """The command line catches that class and no other."""
     for kind in (ConfigError, DataError, MissingExtraError, UnknownNameError):
         assert issubclass(kind, KeywrightError)
     assert not issubclass(KeywrightError, ValueError)
@@ -49,17 +49,17 @@ def test_all_are_of_one_kind() -> None:
 @pytest.mark.parametrize(
     ("name", "suggested"),
     [
-        ("F2", "F1"),  # and not the longer FG-edit, which shares as many letters
+        ("F2", "F1"),  # not the longer FG-edit, which shares as many letters
         ("f1", "F1"),
         ("fg_edit", "FG-edit"),
         ("NDGC", "NDCG"),
         ("alphaNDCG", "AlphaNDCG"),
     ],
 )
-def test_the_nearest_name_is_suggested_whatever_its_case(name: str, suggested: str) -> None:
+def test_the_nearest_name_is_suggested_ignoring_case(name: str, suggested: str) -> None:
     known = ["AlphaNDCG", "F1", "FG", "FG-edit", "MAP", "NDCG", "P"]
     assert f"did you mean '{suggested}'?" in nearest(name, known)
 
 
-def test_nothing_is_suggested_where_nothing_is_near() -> None:
+def test_nothing_is_suggested_if_no_name_is_similar() -> None:
     assert nearest("xyzzy", ["F1", "MAP"]) == "; known: F1, MAP"

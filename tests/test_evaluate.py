@@ -13,24 +13,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import keywright
 from keywright import protocols
 from keywright.data.readers.chan import split_phrases
 from keywright.errors import DataError, KeywrightError
 from keywright.evaluate import Bootstrap, Evaluation, Plan, evaluate, pair, resolve
-from keywright.metrics._base import Array, Metric
+from keywright.metric import COUNT, Array, Metric, measures
 from keywright.types import Document, Prediction, ScoredPhrase
 from tests.protocols.lines import corpora, free_corpora
 from tests.protocols.scoring import Case, document
 
 MODULE = importlib.import_module("keywright.evaluate")  # `keywright.evaluate` is the function
-COUNTS = ("MAE", "Unique", "Predicted", "Gold")
+COUNTS = tuple(name for name, measure in measures().items() if measure.unit == COUNT)
 EVERY_WAY = [str(protocol) for protocol in (*protocols.side_by_side(), protocols.load("fg"))]
 any_protocol = st.sampled_from(EVERY_WAY)
 few = settings(deadline=None, max_examples=25)  # each scores some 200 metrics, several times
 GOLD: Case = ("a <eos> b", "a", "a")
-"""A document that makes sure there is something to score."""
+"""A document that ensures there is something to score."""
 
 
 def scored(corpus: Sequence[Case], protocol: str = "chan19", **options: Any) -> Evaluation:
@@ -47,7 +48,7 @@ def rows_of(corpus: Sequence[Case], protocol: str) -> tuple[Plan, Array]:
 
 
 def made_up_corpus(count: int, seed: int = 0) -> list[Case]:
-    """Documents with a few present and absent phrases, some of them found."""
+    """Documents with a few present and absent phrases, some of them predicted."""
     chance = random.Random(seed)
     letters = list("abcdefghijklmnopqrst")
     corpus = []
@@ -60,14 +61,14 @@ def made_up_corpus(count: int, seed: int = 0) -> list[Case]:
     return corpus
 
 
-# What every user relies on, whatever the data.
+# Properties that hold for any data.
 
 
 @given(any_protocol, corpora | free_corpora)
 @few
-def test_scores_lie_between_0_and_1(protocol: str, corpus: list[Case]) -> None:
+def test_scores_are_from_0_to_1(protocol: str, corpus: list[Case]) -> None:
     result = scored([*corpus, GOLD], protocol)
-    # The ideal of chan19's AlphaNDCG is greedy, not best, and can be beaten by a little.
+    # chan19's ideal AlphaNDCG is greedy, not optimal, and can be slightly exceeded.
     greedy = protocols.load(protocol).rules.alpha == "substring"
     for name, value in result.scores.items():
         measure = Metric.parse(name).measure
@@ -92,7 +93,7 @@ def test_the_order_of_documents_is_irrelevant(
 
 @given(any_protocol, corpora | free_corpora, st.data())
 @few
-def test_repeating_a_prediction_changes_nothing_but_the_duplicate_ratio(
+def test_repeating_a_prediction_changes_only_the_duplicate_ratio(
     protocol: str, corpus: list[Case], data: st.DataObject
 ) -> None:
     corpus = [*corpus, GOLD]
@@ -141,7 +142,7 @@ def test_chunks_are_irrelevant(chunk: int, monkeypatch: pytest.MonkeyPatch) -> N
     assert scored(corpus, "yuan20").scores == pytest.approx(usual.scores)
 
 
-def test_documents_are_read_a_chunk_at_a_time() -> None:
+def test_documents_are_read_one_chunk_at_a_time() -> None:
     read = 0
     most_ahead = 0
     written = 0
@@ -169,11 +170,8 @@ def test_documents_are_read_a_chunk_at_a_time() -> None:
 def with_ids(corpus: Sequence[Case]) -> tuple[list[Document], list[Prediction]]:
     documents, predictions = [], []
     for number, (source, target, prediction) in enumerate(corpus):
-        one = document(source, target)
         name = f"doc{number}"
-        documents.append(
-            Document(id=name, title=one.title, body=one.body, keyphrases=one.keyphrases)
-        )
+        documents.append(replace(document(source, target), id=name, tokenised=False))
         phrases = tuple(ScoredPhrase(text=text) for text in split_phrases(prediction))
         predictions.append(Prediction(document_id=name, phrases=phrases))
     return documents, predictions
@@ -213,8 +211,8 @@ def numbered(*names: str | None) -> list[Document]:
         (numbered("1"), named("1", "2"), "a prediction for '2', which is not among the documents"),
         (numbered("1", "2"), named("1", "3"), "no prediction for document '2'"),
         (numbered("1", "2"), named("2", "2", "1"), "prediction 2 repeats the id '2'"),
-        (numbered("1", None), named("1", "2"), "document 2 has no id, the ones before it do"),
-        (numbered("1", "2"), named("1", None), "prediction 2 has no id, the ones before it do"),
+        (numbered("1", None), named("1", "2"), "document 2 has no id, but those before it"),
+        (numbered("1", "2"), named("1", None), "prediction 2 has no id, but those before it"),
         (
             numbered(None, None, None),
             named(None),
@@ -240,7 +238,7 @@ def test_a_mismatch_names_the_first_difference(
 
 def test_pairs_keep_the_order_of_documents() -> None:
     found = list(pair(numbered("1", "2", "3"), named("3", "1", "2")))
-    assert [(one.id, other.document_id) for one, other in found] == [
+    assert [(document.id, prediction.document_id) for document, prediction in found] == [
         ("1", "1"),
         ("2", "2"),
         ("3", "3"),
@@ -250,7 +248,7 @@ def test_pairs_keep_the_order_of_documents() -> None:
 # Gold.
 
 
-def test_documents_without_gold_are_counted_and_scored_as_the_protocol_says() -> None:
+def test_documents_without_gold_are_counted_and_scored() -> None:
     corpus = [GOLD, ("a <eos> b", "", "a"), ("a <eos> b", " ; ", "")]
     result = scored(corpus)
     assert (result.documents, result.documents_without_gold) == (3, 2)
@@ -270,7 +268,7 @@ def test_no_gold_at_all_is_an_error() -> None:
 # Metrics by name.
 
 
-def test_metrics_are_scored_in_the_order_asked_for_and_once() -> None:
+def test_metrics_are_scored_once_in_the_requested_order() -> None:
     names = ["all.MAE", "present.F1@7", "all.MAE", "present.micro.P@M"]
     assert list(scored([GOLD], metrics=names).scores) == [
         "all.MAE",
@@ -284,7 +282,7 @@ def test_lists_of_metrics() -> None:
     assert resolve(None, judge) == list(judge.metrics())
     assert [str(metric) for metric in resolve(["standard"], judge)] == list(judge.standard)
     assert resolve(["all.MAE", "all"], judge)[0] == Metric.parse("all.MAE")
-    with pytest.raises(KeywrightError, match="no metric was named"):
+    with pytest.raises(KeywrightError, match="no metric was given"):
         resolve([], judge)
 
 
@@ -305,7 +303,7 @@ def test_unknown_names_suggest_the_nearest(options: dict[str, Any], words: str) 
 # Results.
 
 
-def test_results_say_what_they_are() -> None:
+def test_results_describe_themselves() -> None:
     result = scored([GOLD], "chan19:unk=valid", metrics=["present.F1@M"])
     assert result.protocol == "chan19:unk=valid"
     assert result.signature == protocols.load("chan19:unk=valid").signature()
@@ -316,7 +314,7 @@ def test_results_say_what_they_are() -> None:
     assert all(type(value) is float for value in result.scores.values())
 
 
-def test_the_function_is_the_packages_front_door() -> None:
+def test_evaluate_is_exported_by_the_package() -> None:
     assert keywright.evaluate is evaluate
     assert keywright.evaluate([document("a <eos> b", "a")], [["a"]])["present.F1@M"] == 1
 
@@ -366,7 +364,7 @@ def test_intervals_narrow_with_more_documents() -> None:
     assert many[1] - many[0] < (few[1] - few[0]) / 2
 
 
-def test_intervals_follow_the_seed_and_nothing_else() -> None:
+def test_intervals_depend_on_the_seed_only() -> None:
     corpus = made_up_corpus(30)
     one, again = (scored(corpus, resamples=200, seed=1).intervals for _ in range(2))
     assert one == again
@@ -397,14 +395,14 @@ def test_the_bootstrap_draws_poisson_weights() -> None:
     assert (weights == 0).mean() == pytest.approx(math.exp(-1), abs=0.04)
 
 
-def test_resamples_that_drew_nothing_are_left_out() -> None:
+def test_empty_resamples_are_left_out() -> None:
     result = scored([GOLD], metrics=["present.F1@M"], resamples=100)
     assert result.intervals["present.F1@M"] == (1.0, 1.0)
 
 
 @few
 @given(corpora)
-def test_intervals_lie_between_0_and_1(corpus: list[Case]) -> None:
+def test_intervals_are_within_0_and_1(corpus: list[Case]) -> None:
     result = scored([*corpus, GOLD], metrics=["standard"], resamples=50)
     for name, (low, high) in result.intervals.items():
         assert 0 <= low <= high, name

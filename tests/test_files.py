@@ -1,20 +1,30 @@
-"""Files are read whatever their compression, and written whole or not at all."""
+"""Files are read with any compression, and written completely or not at all."""
 
 from __future__ import annotations
 
 import gzip
 import lzma
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keywright.errors import DataError
-from keywright.files import atomic_write, first_lines, read_lines, read_text
+from keywright.files import (
+    atomic_write,
+    draft_folder,
+    exclusive,
+    first_lines,
+    read_lines,
+    read_text,
+    remove_leftovers,
+)
 
 COMPRESSORS = {
     "plain": lambda data: data,
@@ -25,14 +35,14 @@ COMPRESSORS = {
 
 
 @pytest.mark.parametrize("compress", COMPRESSORS.values(), ids=COMPRESSORS.keys())
-def test_compression_is_seen_in_the_content_and_not_in_the_name(tmp_path, compress):
+def test_compression_is_recognised_by_content_not_by_name(tmp_path, compress):
     file = tmp_path / "misnamed.txt"
     file.write_bytes(compress("one\nzwölf\n".encode()))
     assert list(read_lines(file)) == [(1, "one"), (2, "zwölf")]
 
 
 @pytest.mark.parametrize("name", ["gzip", "xz", "zstd"])
-def test_several_compressed_parts_in_a_row_are_one_file(tmp_path, name):
+def test_concatenated_compressed_parts_are_one_file(tmp_path, name):
     file = tmp_path / "joined"
     compress = COMPRESSORS[name]
     file.write_bytes(compress(b"one\n") + compress(b"two\n") + compress(b"") + compress(b"three"))
@@ -40,7 +50,7 @@ def test_several_compressed_parts_in_a_row_are_one_file(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["gzip", "xz", "zstd"])
-def test_a_compressed_file_cut_short_is_an_error_and_not_a_shorter_file(tmp_path, name):
+def test_a_truncated_compressed_file_is_an_error(tmp_path, name):
     file = tmp_path / "cut"
     whole = COMPRESSORS[name](b"".join(b"line %d\n" % number for number in range(50_000)))
     file.write_bytes(whole[: len(whole) // 2])
@@ -54,7 +64,7 @@ def test_only_a_line_feed_ends_a_line(tmp_path):
     assert list(read_lines(file)) == [(1, "a\u2028b\x0bc\x85d\re"), (2, "f")]
 
 
-def test_a_byte_order_mark_is_no_text(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_the_text(tmp_path):
     file = tmp_path / "marked"
     file.write_bytes(b"\xef\xbb\xbfword\n")
     assert read_text(file) == "word"
@@ -67,14 +77,14 @@ def test_a_byte_order_mark_is_no_text(tmp_path):
         (b"fine\nPNG\x00\x01\n", "file:2: is a binary file"),
     ],
 )
-def test_what_is_not_text_is_an_error_that_names_the_line(tmp_path, content, message):
+def test_invalid_text_is_an_error_that_names_the_line(tmp_path, content, message):
     file = tmp_path / "file"
     file.write_bytes(content)
     with pytest.raises(DataError, match=message):
         list(read_lines(file))
 
 
-def test_bad_lines_can_be_noted_and_passed_over(tmp_path):
+def test_bad_lines_can_be_recorded_and_skipped(tmp_path):
     file = tmp_path / "file"
     file.write_bytes(b"one\n\xff\ntwo\nx\x00\nthree\n")
     noted: list[DataError] = []
@@ -83,7 +93,7 @@ def test_bad_lines_can_be_noted_and_passed_over(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "message"), [("none", "no such file"), (".", "is a folder")])
-def test_what_is_no_file_says_so(tmp_path, name, message):
+def test_a_missing_file_or_a_folder_is_reported(tmp_path, name, message):
     with pytest.raises(DataError, match=message):
         list(read_lines(tmp_path / name))
 
@@ -97,7 +107,7 @@ def test_a_pipe_can_be_read(tmp_path):
     writer.join()
 
 
-def test_a_first_look_reads_little_and_forgives_everything(tmp_path):
+def test_first_lines_reads_little_and_tolerates_errors(tmp_path):
     file = tmp_path / "file"
     whole = gzip.compress(b"\xef\xbb\xbfone\r\n\xff\n" + b"more\n" * 100_000)
     file.write_bytes(whole[:-20])
@@ -105,7 +115,7 @@ def test_a_first_look_reads_little_and_forgives_everything(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["gzip", "xz", "zstd"])
-def test_a_first_look_at_a_small_file_cut_short_gives_what_is_there(tmp_path, name):
+def test_first_lines_of_a_truncated_small_file_gives_what_is_there(tmp_path, name):
     file = tmp_path / "cut"
     lines = b"".join(b"line %d: %d\n" % (number, number**9) for number in range(2_000))
     whole = COMPRESSORS[name](lines)
@@ -119,15 +129,16 @@ def test_a_first_look_at_a_small_file_cut_short_gives_what_is_there(tmp_path, na
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
+@settings(deadline=None)  # it waits for the disk
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\ufeff")))
-def test_what_is_written_is_read_back(tmp_path_factory, suffix, text):
+def test_text_survives_writing_and_reading(tmp_path_factory, suffix, text):
     file = tmp_path_factory.mktemp("written") / f"file{suffix}"
     with atomic_write(file) as stream:
         stream.write(text + "\n")  # type: ignore[arg-type]
     assert read_text(file) == text
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(tmp_path):
     file = tmp_path / "result.json"
     file.write_text("old")
 
@@ -143,12 +154,12 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["no/such/folder/file", "."])
-def test_where_nothing_can_be_written_is_an_error(tmp_path: Path, place):
+def test_an_unwritable_place_is_an_error(tmp_path: Path, place):
     with pytest.raises(DataError, match="cannot be written"), atomic_write(tmp_path / place):
         pass
 
 
-def test_a_link_goes_on_pointing_to_the_file_that_is_written(tmp_path: Path):
+def test_a_symbolic_link_still_points_to_the_written_file(tmp_path: Path):
     link, file = tmp_path / "link", tmp_path / "file"
     file.write_text("old")
     link.symlink_to(file)
@@ -158,10 +169,78 @@ def test_a_link_goes_on_pointing_to_the_file_that_is_written(tmp_path: Path):
     assert file.read_text() == "new"
 
 
-def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path: Path):
+def test_a_pipe_or_device_is_not_replaced_by_a_file(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(DataError, match="is a device or a pipe"), atomic_write(pipe):
         pass
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_place_is_written_by_one_process_at_a_time(tmp_path: Path) -> None:
+    refused = pytest.raises(DataError, match="another process is writing it")
+    with (
+        exclusive(tmp_path / "out"),
+        exclusive(tmp_path / "other"),
+        refused,
+        exclusive(tmp_path / "out"),
+    ):
+        pytest.fail("both have the lock")
+    with exclusive(tmp_path / "out"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def left_behind(place: Path, kill: bool) -> subprocess.Popen[str]:
+    """A process that is writing a file, and is killed or still there."""
+    code = (
+        "import sys, time\n"
+        "from keywright.files import atomic_write, draft_folder\n"
+        "from pathlib import Path\n"
+        "place = Path(sys.argv[1])\n"
+        "with atomic_write(place) as file, draft_folder(place) as folder:\n"
+        "    file.write('half'); file.flush(); (folder / 'inner').touch()\n"
+        "    print('ready', flush=True); time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", code, str(place)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    if kill:
+        process.kill()
+        process.wait()
+    return process
+
+
+def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    """By their locks: the number of a process means nothing on another machine."""
+    left_behind(tmp_path / "out", kill=True)
+    left_behind(tmp_path / "out.json", kill=True)
+    dead = {path.name for path in tmp_path.iterdir()}
+    assert len(dead) == 4
+    running = left_behind(tmp_path / "out", kill=False)
+    alive = {path.name for path in tmp_path.iterdir()} - dead
+    assert len(alive) == 2
+    with atomic_write(tmp_path / "out") as file:
+        file.write("whole")  # type: ignore[call-overload]
+    kept = {name for name in dead if name.startswith(".out.json.")} | alive | {"out"}
+    assert {path.name for path in tmp_path.iterdir()} == kept
+    running.kill()
+    running.wait()
+    remove_leftovers(tmp_path / "out")
+    remove_leftovers(tmp_path / "out.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_draft_that_another_process_is_removing_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([False, True, False, True])
+    monkeypatch.setattr("keywright.files._hold", lambda *_: next(answers))
+    with atomic_write(tmp_path / "out") as file:
+        file.write("whole")  # type: ignore[call-overload]
+    assert (tmp_path / "out").read_text() == "whole"
+    with draft_folder(tmp_path / "folder") as draft:
+        assert draft.is_dir()
+    assert next(answers, None) is None

@@ -1,4 +1,4 @@
-"""The file name is the name."""
+"""The file name is the name of a part."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         del sys.modules[name]
 
 
-def test_names_are_files_but_not_private_ones(package: str) -> None:
+def test_names_are_those_of_public_files(package: str) -> None:
     assert parts.names(package) == ["broken", "good"]
 
 
-def test_only_the_part_asked_for_is_imported(package: str) -> None:
+def test_only_the_named_part_is_imported(package: str) -> None:
     assert parts.module(package, "good").build() == "built"
     assert f"{package}.broken" not in sys.modules
     with pytest.raises(ModuleNotFoundError, match="a_library_nobody_has"):
@@ -39,11 +39,13 @@ def test_only_the_part_asked_for_is_imported(package: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["godo", "_helper", "", "os", "good.build"])
-def test_an_unknown_name_is_an_error_that_lists_the_known(package: str, name: str) -> None:
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones(package: str, name: str) -> None:
     with pytest.raises(UnknownNameError) as caught:
         parts.module(package, name)
     assert str(caught.value).startswith(f"unknown made_up_filter {name!r}")
     assert "broken, good" in str(caught.value)
+    with pytest.raises(UnknownNameError, match=rf"^unknown sieve {name!r}"):
+        parts.module(package, name, "sieve")
 
 
 def test_a_new_file_is_a_new_part(package: str) -> None:

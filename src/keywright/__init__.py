@@ -2,14 +2,16 @@
 
 __version__ = "0.1.0"
 
-from typing import TYPE_CHECKING, Any
-
-from keywright.evaluate import Evaluation, evaluate
-from keywright.types import Document, Prediction, ScoredPhrase
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from keywright.generation.engine import Keywright, Wanted
+    from keywright.evaluate import Evaluation, evaluate
+    from keywright.generation.engine import Keywright, Selection
     from keywright.generation.keyphrases import Keyphrase
+    from keywright.types import Document, Prediction, ScoredPhrase
 
 __all__ = [
     "Document",
@@ -18,21 +20,40 @@ __all__ = [
     "Keywright",
     "Prediction",
     "ScoredPhrase",
-    "Wanted",
+    "Selection",
     "evaluate",
 ]
 
-# Imported when they are asked for: who only evaluates should not wait for models.
-_LAZY = {
+# Imported on first use, so that `keywright --help` does not load numpy and evaluation does not
+# load models.
+_HOME = {
+    "Document": "keywright.types",
+    "Evaluation": "keywright.evaluate",
     "Keyphrase": "keywright.generation.keyphrases",
     "Keywright": "keywright.generation.engine",
-    "Wanted": "keywright.generation.engine",
+    "Prediction": "keywright.types",
+    "ScoredPhrase": "keywright.types",
+    "Selection": "keywright.generation.engine",
+    "evaluate": "keywright.evaluate",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+class _Package(ModuleType):
+    """Loads public names on first use and keeps `keywright.evaluate` the function."""
 
-    return getattr(import_module(_LAZY[name]), name)
+    def __getattr__(self, name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value: object = vars(import_module(_HOME[name]))[name]
+        setattr(self, name, value)
+        return value
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Python binds an imported submodule to its name in the package; here that name belongs to
+        # the function that the submodule defines.
+        if name == "evaluate" and isinstance(value, ModuleType):
+            value = vars(value)[name]
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,7 +1,7 @@
-"""The errors keywright raises on bad input: each names the value, the place and the remedy.
+"""The errors that keywright raises on bad input: each names the value, its location and a remedy.
 
-The command line turns a `KeywrightError` into one line on standard error and exit code 2; any
-other exception is a bug and keeps its traceback.
+The command line turns a `KeywrightError` into one line on standard error and exit code 2; any other
+exception is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from pathlib import Path
 
 
 class KeywrightError(Exception):
-    """Something the user can put right."""
+    """Something the user can correct. Its text is one line, whatever it quotes."""
+
+    def __str__(self) -> str:
+        return " ".join(super().__str__().splitlines())
 
 
 class DataError(KeywrightError):
-    """A file that cannot be read as what it should be."""
+    """A file that cannot be read or written as expected."""
 
     def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
         place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
@@ -23,11 +26,11 @@ class DataError(KeywrightError):
 
 
 class ConfigError(KeywrightError):
-    """A setting that does not exist or does not fit."""
+    """A setting that does not exist or has a wrong value."""
 
 
 class MissingExtraError(KeywrightError):
-    """An optional library is needed and not installed."""
+    """An optional library that is needed but not installed."""
 
     def __init__(self, what: str, library: str, extra: str):
         super().__init__(
@@ -37,7 +40,7 @@ class MissingExtraError(KeywrightError):
 
 
 class UnknownNameError(KeywrightError):
-    """A name that is not one of those that exist."""
+    """A name that does not exist."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]):
         known = sorted(known)
@@ -45,8 +48,8 @@ class UnknownNameError(KeywrightError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of an error sentence: the name most like `name`, or all of them."""
-    from rapidfuzz import fuzz, process  # only when something went wrong
+    """The end of an error message: the most similar name if there is one, and all names."""
+    from rapidfuzz import fuzz, process  # imported only for errors
 
     known = list(known)
     match = process.extractOne(name, known, scorer=fuzz.ratio, processor=str.lower, score_cutoff=50)

@@ -1,7 +1,8 @@
 """Score predictions: (documents, predictions, metrics, protocol) -> Evaluation.
 
-Everything streams: documents are matched in chunks, a chunk becomes rows of per-document columns,
-and only sums of rows are kept. The bootstrap streams too, so memory does not grow with the corpus.
+Everything is streamed: documents are matched in chunks, a chunk becomes rows of per-document
+columns, and only the sums of rows are kept, also by the bootstrap. Memory does not grow with the
+corpus.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from keywright import protocols
 from keywright.data.documents import read_documents
 from keywright.data.predictions import read_predictions
 from keywright.errors import DataError, KeywrightError
-from keywright.metrics._base import Array, Chunk, Column, Metric, measures
-from keywright.metrics._matches import Matches
-from keywright.protocols._base import Protocol
+from keywright.matches import Matches
+from keywright.metric import Array, Chunk, Column, Metric
+from keywright.protocol import Protocol
 from keywright.types import Document, Prediction, ScoredPhrase
 
 Match = Literal["auto", "id", "line"]
 Pair = tuple[Document, Prediction]
 Formats = tuple[str | None, str | None]
 
-# Large enough for numpy's calls to cost little per document, small enough to stay in the cache.
+# Large enough to make numpy's calls cheap per document, small enough to stay in the cache.
 CHUNK = 512
 
 
 class Plan:
-    """The columns some metrics need under a protocol, each once, and how scores follow from them.
+    """The columns that metrics need under a protocol, each once, and the scores of their sums.
 
     Macro, micro, per-document, bootstrap and permutation scores are `scores` of different sums.
     """
@@ -41,11 +42,10 @@ class Plan:
     def __init__(self, protocol: Protocol, metrics: Sequence[Metric]) -> None:
         self.protocol = protocol
         self.metrics = tuple(dict.fromkeys(metrics))
-        known = measures()
         index: dict[Column, int] = {}
         self._places: list[list[int]] = []
         for metric in self.metrics:
-            columns = known[metric.measure].columns(metric, protocol.rules)
+            columns = metric.definition.columns(metric, protocol.rules)
             self._places.append([index.setdefault(column, len(index)) for column in columns])
         self.columns = tuple(index)
 
@@ -59,11 +59,8 @@ class Plan:
 
     def scores(self, sums: Array) -> dict[str, Array]:
         """Every metric of column sums [..., columns]."""
-        known = measures()
         return {
-            str(metric): known[metric.measure].combine(
-                sums[..., places], metric, self.protocol.rules
-            )
+            str(metric): metric.definition.combine(sums[..., places], metric, self.protocol.rules)
             for metric, places in zip(self.metrics, self._places, strict=True)
         }
 
@@ -71,8 +68,8 @@ class Plan:
 class Bootstrap:
     """Resampled column sums, streamed.
 
-    A document's weight in a resample is drawn from a Poisson distribution of mean 1: the limit of
-    drawing documents with replacement, without having to know their number beforehand.
+    The weight of a document in a resample is drawn from a Poisson distribution of mean 1. This is
+    the limit of drawing documents with replacement, and their number need not be known in advance.
     """
 
     def __init__(self, resamples: int, columns: int, seed: int) -> None:
@@ -80,7 +77,7 @@ class Bootstrap:
         self._sums = np.zeros((resamples, columns))
         self._weights = np.zeros(resamples)
         shares = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(12)])
-        # A weight from 16 random bits: a table look-up, ten times faster than a Poisson draw.
+        # A table of weights for 16 random bits: ten times faster than Poisson draws.
         self._table = np.searchsorted(shares, (np.arange(65536) + 0.5) / 65536).astype(np.float64)
 
     def add(self, rows: Array) -> None:
@@ -90,7 +87,7 @@ class Bootstrap:
         self._weights += weights.sum(axis=1)
 
     def intervals(self, plan: Plan, share: float = 0.95) -> dict[str, tuple[float, float]]:
-        """Percentile intervals; resamples that drew no document at all are left out."""
+        """Percentile intervals; resamples without any document are left out."""
         tail = (1 - share) / 2
         found = {}
         for name, values in plan.scores(self._sums[self._weights > 0]).items():
@@ -134,11 +131,11 @@ def evaluate(
     """Score predictions against the documents' gold keyphrases.
 
     Documents and predictions are files or iterables; a prediction may be a list of phrases. They
-    are matched by id where both have one, else by order (`match` forces either). `metrics` are
-    names such as "present.F1@5" (all of the protocol's by default); `resamples` > 0 adds 95%
-    bootstrap intervals. `formats` name the formats of documents and predictions where they cannot
-    be told from the content. `per_document` is called with documents and their scores as they
-    come, `watch` with the number of documents done.
+    are matched by id if both have one, otherwise by order (`match` forces either). `metrics` are
+    names such as "present.F1@5" (by default, all that the protocol lists); `resamples` > 0 adds
+    95% bootstrap intervals. `formats` are the formats of documents and predictions if they cannot
+    be recognised from the content. `per_document` is called with each chunk of documents and their
+    scores, `watch` with the number of documents done.
     """
     judge = protocols.load(protocol) if isinstance(protocol, str) else protocol
     plan = Plan(judge, resolve(metrics, judge))
@@ -173,7 +170,7 @@ def evaluate(
 
 
 def resolve(metrics: Iterable[str] | None, protocol: Protocol) -> list[Metric]:
-    """Metrics by name; `all` (also None) and `standard` stand for a protocol's own lists."""
+    """Metrics by name; `all` (also None) and `standard` are the lists of the protocol."""
     found: list[Metric] = []
     for name in ["all"] if metrics is None else metrics:
         if name == "all":
@@ -183,7 +180,7 @@ def resolve(metrics: Iterable[str] | None, protocol: Protocol) -> list[Metric]:
         else:
             found.append(Metric.parse(name))
     if not found:
-        raise KeywrightError("no metric was named; leave --metrics out to get all of them")
+        raise KeywrightError("no metric was given; leave out --metrics to get all of them")
     return found
 
 
@@ -192,7 +189,7 @@ def has_gold(document: Document) -> bool:
 
 
 def matched_rows(plan: Plan, pairs: Iterable[Pair]) -> Iterator[tuple[list[Document], Array]]:
-    """Rows of per-document columns, a chunk of documents at a time."""
+    """Rows of per-document columns, one chunk of documents at a time."""
     pairs = iter(pairs)
     while batch := list(islice(pairs, CHUNK)):
         rows = plan.rows(
@@ -228,7 +225,7 @@ def pair(
         if document.keyphrases is None:
             raise DataError(
                 f"document {document.id or f'number {number}'} has no gold keyphrases (the field "
-                "is missing); an empty list would say that there are none",
+                "is missing); use an empty list if there are none",
                 gold_name,
             )
         yield document, prediction
@@ -284,18 +281,18 @@ def _by_line(
 def _by_id(
     documents: Iterator[Document], predictions: Iterator[Prediction], gold: str, made: str
 ) -> Iterator[Pair]:
-    """Files in the same order need no memory; predictions that come early wait for their turn."""
+    """Files in the same order need no memory; predictions that come early are kept."""
     waiting: dict[str, Prediction] = {}
     read = 0
     for number, document in enumerate(documents, 1):
         if document.id is None:
-            raise DataError(f"document {number:,} has no id, the ones before it do", gold)
+            raise DataError(f"document {number:,} has no id, but those before it have one", gold)
         while document.id not in waiting:
             prediction = next(predictions, None)
             read += 1
             if prediction is None:
                 early = next(iter(waiting), None)
-                hint = f", but one for {early!r} that no document lacks (an id given twice?)"
+                hint = f", but an extra one for {early!r} (is an id repeated?)"
                 hint = "" if early is None else hint
                 raise DataError(
                     f"has no prediction for document {document.id!r} (number {number:,} in {gold})"
@@ -303,7 +300,9 @@ def _by_id(
                     made,
                 )
             if prediction.document_id is None:
-                raise DataError(f"prediction {read:,} has no id, the ones before it do", made)
+                raise DataError(
+                    f"prediction {read:,} has no id, but those before it have one", made
+                )
             if prediction.document_id in waiting:
                 raise DataError(
                     f"prediction {read:,} repeats the id {prediction.document_id!r}", made

@@ -1,8 +1,8 @@
 """The file name is the name: look up a part that lives in a folder of the package.
 
-A part is a module in `metrics/`, `protocols/`, `models/`, `extractors/`, `data/readers/`, ... Its
-file name is its name in TOML and on the command line, so adding one touches no other file. Only
-the module asked for is imported: a missing optional library hurts only its own part.
+A part is a module in `metrics/`, `protocols/`, `models/`, `lexicons/`, `data/readers/`, ... Its
+file name is its name in TOML and on the command line, so adding one touches no other file. Only the
+module that was named is imported: a missing optional library affects only its own part.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ def names(package: str) -> list[str]:
     )
 
 
-def module(package: str, name: str) -> ModuleType:
-    """The part `name` of a package, or an error that suggests the nearest name."""
+def module(package: str, name: str, noun: str | None = None) -> ModuleType:
+    """The part `name` of a package, or an error that suggests the most similar name.
+
+    The error calls the part a `noun`: by default the package's name without its plural "s".
+    """
     known = names(package)
     if name not in known:
-        raise UnknownNameError(package.rpartition(".")[2].rstrip("s"), name, known)
+        raise UnknownNameError(noun or package.rpartition(".")[2].removesuffix("s"), name, known)
     return importlib.import_module(f"{package}.{name}")

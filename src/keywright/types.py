@@ -1,4 +1,4 @@
-"""The values that cross borders. This file imports nothing of ours."""
+"""The values that all parts exchange. This file imports no other file of keywright."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import msgspec
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """One text, with its gold keyphrases where they are known.
+    """One text, with its gold keyphrases if they are known.
 
-    `tokenised` says that title and body are words separated by single blanks, as the field's
-    prepared test sets are; such a text is split at blanks and never segmented again. `keyphrases`
-    is None when the source has no gold at all, and `()` when it says that there is none.
+    `tokenised` means that title and body are words separated by single blanks, as in the published
+    test sets; such a text is split at blanks and not tokenised again. `keyphrases` is None if the
+    source has no gold keyphrases, and `()` if it says that there are none.
     """
 
     title: str
@@ -27,12 +27,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoredPhrase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A predicted phrase. What is not known is None: extractors have no token probabilities.
+    """A predicted phrase. Unknown values are None: extractors have no token probabilities.
 
     `token_log_probs` are natural logarithms of the conditional probabilities of the generated
-    tokens, separators and end marks left out; `words` is the number of words they spell, which
-    differs from their number for subword models. `confidence` is the probability that the phrase
-    is right, after recalibration; `score` is whatever a ranker without probabilities sorts by.
+    tokens, without separators and end tokens; `words` is the number of words they form, which is
+    smaller for subword models. `confidence` is the probability that the phrase is correct, after
+    recalibration; `score` is what a ranker without probabilities sorts by. `recommended` is False
+    for phrases beyond the number that suits the document.
     """
 
     text: str
@@ -40,10 +41,11 @@ class ScoredPhrase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     words: int | None = None
     confidence: float | None = None
     score: float | None = None
+    recommended: bool = True
 
     @property
     def log_prob(self) -> float | None:
-        """Log-probability of the whole phrase, None where token probabilities are unknown."""
+        """Log-probability of the whole phrase, None if token probabilities are unknown."""
         return None if self.token_log_probs is None else math.fsum(self.token_log_probs)
 
 
@@ -52,6 +54,14 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     phrases: tuple[ScoredPhrase, ...]
     document_id: str | None = None
+
+    @property
+    def recommended(self) -> Prediction:
+        """The same without phrases beyond the number that suits the document."""
+        if all(phrase.recommended for phrase in self.phrases):
+            return self
+        kept = tuple(phrase for phrase in self.phrases if phrase.recommended)
+        return Prediction(phrases=kept, document_id=self.document_id)
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Tables 5 and 6 of the reproducibility study hold the numbers of `evaluate`."""
+"""Tables 5 and 6 of the reproducibility study have the numbers of `evaluate`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from keywright.evaluate import evaluate
 from tests.analysis.toy import DOCUMENTS, A, B, panel, plain
 
 
-def test_macro_against_micro_by_hand() -> None:
-    found = {(one.system, one.part): one for one in macro_and_micro(panel(a=A, b=B))}
+def test_macro_and_micro_averages_by_hand() -> None:
+    found = {
+        (averages.system, averages.part): averages for averages in macro_and_micro(panel(a=A, b=B))
+    }
     present = found["a", "present"]
-    # Macro P (2/3 + 1/2 + 0) / 3, macro R (1 + 1 + 0) / 3; micro: 3 hits, 5 made, 4 gold.
+    # Macro P (2/3 + 1/2 + 0) / 3, macro R (1 + 1 + 0) / 3; micro: 3 hits, 5 predicted, 4 gold.
     p, r = (2 / 3 + 1 / 2) / 3, 2 / 3
     assert present.macro == pytest.approx(2 * p * r / (p + r))
     assert present.micro == pytest.approx(2 * 3 / (5 + 4))
@@ -23,8 +25,8 @@ def test_macro_against_micro_by_hand() -> None:
 def test_cutoffs_are_those_of_evaluate() -> None:
     scores = evaluate(DOCUMENTS, plain(B)).scores
     for average, infix in (("macro", ""), ("micro", "micro.")):
-        for one in cutoffs(panel(a=A, b=B), average=average):
-            if one.system == "b":
-                assert one.f1 == pytest.approx(
-                    {cut: scores[f"{one.part}.{infix}F1@{cut}"] for cut in ("M", "5", "O")}
+        for row in cutoffs(panel(a=A, b=B), average=average):
+            if row.system == "b":
+                assert row.f1 == pytest.approx(
+                    {cut: scores[f"{row.part}.{infix}F1@{cut}"] for cut in ("M", "5", "O")}
                 )

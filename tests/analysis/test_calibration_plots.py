@@ -1,4 +1,4 @@
-"""Plots say what the numbers say, and are files a browser can open."""
+"""Plots show the numbers, and are files that a browser can open."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def calibrated(probabilities: bool = True, absent: bool = True) -> Calibration:
     made = [phrase("beam search", 0.9, 0.9), phrase("outputs", 0.25)]
     made += [phrase("decoding", 0.45)] if absent else []
     if not probabilities:
-        made = [ScoredPhrase(text=one.text) for one in made]
+        made = [ScoredPhrase(text=phrase.text) for phrase in made]
     text = document("beam search keeps the best partial outputs", "beam search", "decoding")
     return calibrate([(text, prediction(*made))] * 3, resamples=10)
 
@@ -70,7 +70,7 @@ def test_png_is_png(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_is_not_known_is_not_drawn() -> None:
+def test_missing_values_are_not_drawn() -> None:
     assert set(calibration_plots.draw(calibrated(probabilities=False))) == {"sections"}
     stated = ScoredPhrase(text="chart", confidence=0.5)
     found = calibrate([(document("a chart", "chart"), prediction(stated))] * 2, resamples=0)
@@ -80,10 +80,10 @@ def test_what_is_not_known_is_not_drawn() -> None:
 
 
 def test_bad_requests(tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="format of plots"):
+    with pytest.raises(UnknownNameError, match="plot format"):
         calibration_plots.save({}, tmp_path, "bmp")
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot be made into a folder"):
+    with pytest.raises(DataError, match="folder cannot be created"):
         calibration_plots.save({}, tmp_path / "file" / "plots")
 
 

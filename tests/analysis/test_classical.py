@@ -1,4 +1,4 @@
-"""The textbook test that fits the shape of the differences."""
+"""The classical test that fits the distribution of the differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of phrases predicted and gold."""
+"""Numbers of predicted and gold phrases."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def test_the_error_is_the_metric() -> None:
         assert numbers(panel(b=B), "b", part).mean_absolute_error == pytest.approx(expected)
 
 
-def test_numbers_that_never_vary_correlate_with_nothing() -> None:
+def test_constant_numbers_have_no_correlation() -> None:
     constant = (("beam search",),) * 3
     assert numbers(panel(a=constant), "a").correlation is None

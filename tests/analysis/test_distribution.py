@@ -1,4 +1,4 @@
-"""How FG and token F1 are spread (Luo et al. 2021, figure 3)."""
+"""The distribution of FG and token F1 (Luo et al. 2021, figure 3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keywright.evaluate import evaluate
 from tests.analysis.toy import DOCUMENTS, A, B, panel, plain
 
 
-def test_borders_belong_to_the_part_above_and_1_to_the_last() -> None:
+def test_an_edge_belongs_to_the_bin_above_and_1_to_the_last_bin() -> None:
     found = distribution([0.0, 0.19, 0.2, 0.6, 0.99, 1.0], "s", "present", "FG")
     assert found.counts == (2, 1, 0, 1, 2)
     assert found.perfect == 1
@@ -30,7 +30,7 @@ def test_token_f1_of_phrases_by_hand() -> None:
     assert token_f1(panel(b=B), "b", "absent").counts == (2, 0, 0, 0, 0)
 
 
-def test_means_are_the_metrics() -> None:
+def test_the_means_are_the_values_of_the_metrics() -> None:
     scores = evaluate(DOCUMENTS, plain(A), metrics=["present.FG", "present.TokenF1"]).scores
     both = panel(a=A)
     # Every document has present gold, so none is left out.

@@ -20,7 +20,7 @@ def test_diversity_by_hand() -> None:
         ]
     )
     # Document 1: 4 phrases, 3 different (test case, test, beam search), first words test and beam;
-    # 5 words, of which test is used twice. Document 2: one phrase; a mark is none.
+    # 5 words, of which test is used twice. Document 2: one phrase; a mark is not a phrase.
     assert found.documents == 2
     assert found.phrases == 5 / 2
     assert found.unique == 4 / 2
@@ -30,6 +30,6 @@ def test_diversity_by_hand() -> None:
     assert found.repeated_words == pytest.approx(1 / 7)
 
 
-def test_nothing_predicted_is_no_division_by_zero() -> None:
+def test_without_predictions_everything_is_0() -> None:
     found = diversity([said()])
     assert (found.phrases, found.repeated, found.repeated_first_words) == (0, 0, 0)

@@ -1,4 +1,4 @@
-"""One list from several: who is in it, in which order, and that it pays."""
+"""One list from several: its phrases, their order, and that it is better."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCUMENT = Document(id="x", title="", body="red green blue yellow cars", tokenis
 
 
 def said(**phrases: float) -> list[Prediction]:
-    """One document's prediction: words with the probability of their one token."""
+    """The prediction for one document: words with the probability of their single token."""
     return [
         Prediction(
             document_id="x",
@@ -51,7 +51,7 @@ def test_a_recalibrated_confidence_comes_before_the_models_own() -> None:
     assert union.texts == ("red", "blue")
 
 
-def test_a_system_without_probabilities_makes_all_votes_plain() -> None:
+def test_a_system_without_probabilities_makes_all_confidences_1() -> None:
     plain_words = [Prediction(document_id="x", phrases=(ScoredPhrase(text="red"),))]
     assert not votes_by_confidence(plain_words)
     (union,) = ensemble([DOCUMENT], {"a": said(blue=0.01), "b": plain_words}, "union")
@@ -59,11 +59,11 @@ def test_a_system_without_probabilities_makes_all_votes_plain() -> None:
     assert union.texts == ("blue", "red")
 
 
-def test_the_intersection_is_what_all_give_whatever_its_ending() -> None:
+def test_the_intersection_has_the_phrases_of_all_systems_by_stems() -> None:
     found = ensemble(DOCUMENTS, panel(a=A, b=B, c=C).predictions, "intersection")
     assert [set(prediction.texts) for prediction in found] == [
         {"greedy algorithm", "chromatic number"},
-        {"language models"},  # spelt as by the first that ranks it highest
+        {"language models"},  # spelled as by the system with the highest vote
         set(),
     ]
 
@@ -80,7 +80,7 @@ def test_the_vote_keeps_as_many_present_and_absent_phrases_as_usual() -> None:
     assert set(found.texts) == {"green", "red", "boats", "ships"}
 
 
-def test_repeats_and_nothing_but_marks_are_no_votes() -> None:
+def test_repeats_and_punctuation_get_no_votes() -> None:
     twice = [
         Prediction(
             document_id="x",
@@ -93,7 +93,7 @@ def test_repeats_and_nothing_but_marks_are_no_votes() -> None:
     assert found.phrases[1].score == pytest.approx(1 / math.log2(3))
 
 
-def test_one_system_is_no_ensemble() -> None:
+def test_an_ensemble_needs_two_systems() -> None:
     with pytest.raises(KeywrightError, match="at least 2 systems"):
         ensemble(DOCUMENTS, {"a": plain(A)})
 
@@ -122,4 +122,4 @@ def test_the_vote_of_released_systems_beats_each_of_them(corpus: str) -> None:
         metrics=["all.F1@M"],
         design=Design(baseline="vote"),
     )
-    assert all(one.difference < 0 and one.worst_p < 0.05 for one in found.differences)
+    assert all(test.difference < 0 and test.worst_p < 0.05 for test in found.differences)

@@ -6,7 +6,7 @@ import pytest
 
 from keywright import protocols
 from keywright.analysis.overlap import (
-    Candidate,
+    MissingGold,
     Split,
     agreed,
     complement,
@@ -37,7 +37,7 @@ def test_present_overlap_by_hand() -> None:
     }
 
 
-def test_absent_overlap_leaves_out_documents_where_neither_says_anything() -> None:
+def test_absent_overlap_leaves_out_documents_without_predictions() -> None:
     found = overlap(panel(a=A, b=B), "a", "b", "absent")
     # d1: {chromatic number} and {chromatic number, graph theory}; d2: {decoding strategy}, none.
     assert found.documents == 2
@@ -45,7 +45,7 @@ def test_absent_overlap_leaves_out_documents_where_neither_says_anything() -> No
     assert found.shared == Split(correct=0, wrong=1)
 
 
-def test_a_share_on_the_border_belongs_to_the_bracket_above() -> None:
+def test_an_edge_belongs_to_the_bracket_above() -> None:
     """3 shared of 10."""
     words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
     document = Document(id="x", title="", body=" ".join(words), keyphrases=("one",), tokenised=True)
@@ -54,7 +54,7 @@ def test_a_share_on_the_border_belongs_to_the_bracket_above() -> None:
     assert [b.documents for b in found.brackets] == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
 
 
-def test_total_agreement_is_in_the_last_bracket_and_nothing_said_is_in_none() -> None:
+def test_full_agreement_is_in_the_last_bracket_and_no_predictions_in_none() -> None:
     same = overlap(panel(a=C, b=C), "a", "b", "present")
     assert same.agreement == 1
     assert same.brackets[-1].documents == same.documents
@@ -63,7 +63,7 @@ def test_total_agreement_is_in_the_last_bracket_and_nothing_said_is_in_none() ->
     assert (nothing.documents, nothing.agreement) == (0, None)
 
 
-def test_shared_and_own_phrases_make_up_what_the_protocol_counts() -> None:
+def test_shared_and_own_phrases_are_all_that_the_protocol_counts() -> None:
     both = panel(a=A, b=B)
     for found in overlaps(both):
         for system, own in ((found.a, found.only_a), (found.b, found.only_b)):
@@ -72,7 +72,7 @@ def test_shared_and_own_phrases_make_up_what_the_protocol_counts() -> None:
             assert found.shared.correct + own.correct == sum(len(p.hits) for p in parts)
 
 
-def test_gold_by_who_finds_it() -> None:
+def test_gold_by_the_systems_that_find_it() -> None:
     found = complement(panel(a=A, b=B, c=C), "present")
     # Present gold: graph coloring (a), planar graphs (a, b), beam search (a), prime numbers (b, c).
     assert found.gold == 4
@@ -87,24 +87,26 @@ def test_gold_by_who_finds_it() -> None:
 
 
 def test_precision_by_number_of_systems() -> None:
-    one, two, three = agreed(panel(a=A, b=B, c=C), "present")
+    by_one, by_two, by_three = agreed(panel(a=A, b=B, c=C), "present")
     # All three: greedy algorithm, language model. Two: planar graph, prime number. One: graph
     # coloring, beam search, decoder, short note.
-    assert three.phrases == Split(correct=0, wrong=2)
-    assert two.phrases == Split(correct=2, wrong=0)
-    assert one.phrases == Split(correct=2, wrong=2)
-    assert one.phrases.precision == 0.5
+    assert by_three.phrases == Split(correct=0, wrong=2)
+    assert by_two.phrases == Split(correct=2, wrong=0)
+    assert by_one.phrases == Split(correct=2, wrong=2)
+    assert by_one.phrases.precision == 0.5
 
 
-def test_candidates_for_the_gold_are_what_most_systems_say_in_a_systems_own_words() -> None:
+def test_candidates_for_the_gold_are_spelled_as_a_system_wrote_them() -> None:
     found = missing_gold(panel(a=A, b=B, c=C))
     assert found == [
-        Candidate("d1", "present", "greedy algorithm", ("a", "b", "c")),
-        Candidate("d1", "absent", "chromatic number", ("a", "b", "c")),
-        Candidate("d2", "present", "language model", ("a", "b", "c")),
+        MissingGold("d1", "present", "greedy algorithm", ("a", "b", "c")),
+        MissingGold("d1", "absent", "chromatic number", ("a", "b", "c")),
+        MissingGold("d2", "present", "language model", ("a", "b", "c")),
     ]
     assert missing_gold(panel(a=A, b=B, c=C), least=4) == []
-    assert "graph theory" in [one.text for one in missing_gold(panel(a=A, b=B), least=1)]
+    assert "graph theory" in [
+        candidate.text for candidate in missing_gold(panel(a=A, b=B), least=1)
+    ]
 
 
 def test_a_document_without_gold_has_no_missing_gold() -> None:
@@ -114,8 +116,8 @@ def test_a_document_without_gold_has_no_missing_gold() -> None:
 
 
 @pytest.mark.parametrize("protocol", protocols.names())
-def test_spelling_is_found_again_under_every_protocol(protocol: str) -> None:
-    """Stems lead back to the words a system wrote, also where a protocol splits phrases."""
+def test_candidates_are_spelled_as_predicted_under_every_protocol(protocol: str) -> None:
+    """Candidates have the words that a system wrote, also if the protocol splits phrases."""
     odd = ["client/server computing", "C++ templates", "x;y", "Running Dogs", "e.g. tests"]
     document = Document(id="x", title="Toys", body="About toys.", keyphrases=("toys",))
     made = [Prediction(document_id="x", phrases=tuple(ScoredPhrase(text=t) for t in odd))]
@@ -127,13 +129,13 @@ def test_spelling_is_found_again_under_every_protocol(protocol: str) -> None:
 
 @needs_data
 @pytest.mark.slow
-def test_agreement_is_a_sign_of_quality_on_released_systems() -> None:
+def test_precision_rises_with_agreement_on_released_systems() -> None:
     folder = SHARED / "data"
     systems = {
         name: folder / "released" / name / "inspec.jsonl" for name in ("one2seq", "t5", "bart")
     }
     real = read_panel(folder / "test" / "inspec.jsonl", systems)
-    precision = [one.phrases.precision or 0.0 for one in agreed(real, "present")]
+    precision = [found.phrases.precision or 0.0 for found in agreed(real, "present")]
     assert precision == sorted(precision)
     assert precision[-1] > 2 * precision[0]
 

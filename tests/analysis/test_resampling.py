@@ -1,4 +1,4 @@
-"""Resampled and swapped sums are what drawing and swapping documents would give."""
+"""Resampled and swapped sums equal those of drawn and swapped documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_resample_has_as_many_documents_as_the_corpus() -> None:
 
 
 @pytest.mark.parametrize("documents", [100, LARGE + 1])
-def test_resampled_means_spread_as_theory_says(documents: int) -> None:
+def test_resampled_means_vary_as_expected_in_theory(documents: int) -> None:
     """Mean and standard error of a mean, for both ways to draw weights."""
     values = RANDOM.random(documents)
     sums = bootstrap_sums(np.column_stack([values, np.ones(documents)]), 4000, seed=2)
@@ -68,7 +68,7 @@ def test_many_documents_are_swapped_at_random_and_both_systems_keep_their_total(
     assert swapped.a.var(axis=0) == pytest.approx((gap**2).sum(axis=0) / 4, rel=0.1)
 
 
-def test_chunks_change_nothing_but_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = RANDOM.random((2, 64, 2))
     whole = bootstrap_sums(a, 100, 5), swapped_sums(a, b, 100, 5)
     monkeypatch.setattr(resampling, "CELLS", 64 * 8)  # bytes stay whole, so the coins agree too

@@ -32,7 +32,7 @@ def test_states_that_form_clusters_stay_apart(tmp_path: Path) -> None:
     assert gap > 2 * max(first.std(), second.std())
 
 
-def test_similarity_tells_one_mass_from_spread_states() -> None:
+def test_similarity_is_high_for_equal_and_low_for_different_states() -> None:
     random = np.random.default_rng(1)
     one_mass = np.ones((40, 8)) + random.normal(0, 0.01, (40, 8))
     spread = random.normal(0, 1, (40, 8))
@@ -48,7 +48,7 @@ def test_similarity_tells_one_mass_from_spread_states() -> None:
     assert wide.similarity == pytest.approx(np.mean(pairs))
 
 
-def test_a_sample_is_drawn_and_its_rows_are_told() -> None:
+def test_a_sample_knows_its_rows() -> None:
     states = np.random.default_rng(2).normal(size=(50, 4))
     steps = np.array([1, 2] * 25)
     (found,) = project(states, steps, at=[2], sample=20)
@@ -59,11 +59,11 @@ def test_a_sample_is_drawn_and_its_rows_are_told() -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"states": np.ones((4, 2))}, "no array called 'steps"),
+        ({"states": np.ones((4, 2))}, "no array 'steps"),
         ({"states": np.ones(4), "steps": np.ones(4)}, "must be"),
         ({"states": np.ones((4, 2)), "steps": np.ones(3)}, "must be"),
         ({"states": np.full((4, 2), np.nan), "steps": np.ones(4)}, "not finite"),
-        ({"states": np.array([["x"]]), "steps": np.ones(1)}, "no .npz file of numbers"),
+        ({"states": np.array([["x"]]), "steps": np.ones(1)}, "not an .npz file of numbers"),
     ],
 )
 def test_bad_files_say_what_is_wrong(
@@ -73,11 +73,11 @@ def test_bad_files_say_what_is_wrong(
         read_states(save(tmp_path / "bad.npz", **arrays))
 
 
-def test_what_is_no_such_file_at_all(tmp_path: Path) -> None:
+def test_a_missing_file_and_one_that_is_not_npz(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         read_states(tmp_path / "none.npz")
     (tmp_path / "text.npz").write_text("hello")
-    with pytest.raises(DataError, match=r"no \.npz file"):
+    with pytest.raises(DataError, match=r"not an \.npz file"):
         read_states(tmp_path / "text.npz")
 
 

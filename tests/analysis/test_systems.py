@@ -25,7 +25,7 @@ def test_names_are_the_shortest_ends_that_differ(paths: list[str], names: list[s
     assert list(named([Path(path) for path in paths])) == names
 
 
-def test_names_must_be_as_many_and_different() -> None:
+def test_every_system_needs_a_different_name() -> None:
     paths = [Path("a"), Path("b")]
     assert list(named(paths, ["one", "two"])) == ["one", "two"]
     with pytest.raises(KeywrightError, match="1 names for 2 systems"):
@@ -34,7 +34,7 @@ def test_names_must_be_as_many_and_different() -> None:
         named(paths, ["one", "one"])
 
 
-def test_a_panel_is_in_the_documents_order_whatever_the_files_is() -> None:
+def test_a_panel_is_in_the_order_of_the_documents() -> None:
     shuffled = read_panel(DOCUMENTS, {"a": plain(A)[::-1], "b": plain(B)})
     assert [p.document_id for p in shuffled.predictions["a"]] == ["d1", "d2", "d3"]
     assert [len(match.all.predictions) for match in shuffled.matches["a"]] == [4, 3, 0]

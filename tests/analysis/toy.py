@@ -1,4 +1,4 @@
-"""A small corpus and systems whose every number can be worked out by hand."""
+"""A small corpus and systems whose numbers can be computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration of whole predictions: parts, intervals, and what cannot be said."""
+"""Calibration of predictions: parts, intervals, and what cannot be measured."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAIRS: list[Pair] = [
 ]
 
 
-def test_everything_about_a_small_corpus() -> None:
+def test_all_values_of_a_small_corpus() -> None:
     found = calibrate(PAIRS, resamples=50)
     present, absent, everything = (found[part] for part in ("present", "absent", "all"))
     assert (present.phrases, present.correct, absent.phrases, absent.correct) == (3, 1, 2, 1)
@@ -53,14 +53,14 @@ def test_everything_about_a_small_corpus() -> None:
     assert "bins:10" in found.signature
 
 
-def test_values_survive_json() -> None:
+def test_values_can_be_written_as_json() -> None:
     found = calibrate(PAIRS, resamples=20)
     again = msgspec.json.decode(msgspec.json.encode(found), type=Calibration)
     assert again == found
 
 
-def test_resampled_documents_are_resampled_whole() -> None:
-    """The fast sums of the bootstrap against drawing phrases and measuring afresh."""
+def test_the_bootstrap_resamples_whole_documents() -> None:
+    """The fast sums of the bootstrap equal drawing documents and measuring again."""
     some = drawn(60, lambda c: 0.7 * c, per_document=4)
     part = measure_part(some, some.confidence, "all", 10, resamples=20, seed=3)
     values: dict[str, list[float]] = {"ECE": [], "Brier": [], "AUROC": []}
@@ -79,8 +79,8 @@ def test_resampled_documents_are_resampled_whole() -> None:
     )
 
 
-def test_intervals_cover_the_truth() -> None:
-    """Accuracy 0.7 c: the true ECE is 0.15. 95% is the aim, and absolute values keep it from it."""
+def test_intervals_cover_the_true_value() -> None:
+    """Accuracy 0.7 c: the true ECE is 0.15. Errors are absolute, so coverage is below 95%."""
     covered = 0
     for seed in range(60):
         some = drawn(1000, lambda c: 0.7 * c, seed=seed)
@@ -89,7 +89,7 @@ def test_intervals_cover_the_truth() -> None:
     assert covered >= 48
 
 
-def test_intervals_repeat_with_their_seed() -> None:
+def test_the_seed_determines_the_intervals() -> None:
     some = drawn(100, lambda c: c)
     first, again, other = (
         measure_part(some, some.confidence, "all", 10, 100, seed) for seed in (1, 1, 2)
@@ -106,13 +106,15 @@ def test_one_document_has_no_intervals() -> None:
     assert any("only one" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(("gold", "how"), [("nothing", "none"), ("chart", "every one")])
+@pytest.mark.parametrize(
+    ("gold", "how"), [("nothing", "none of them is"), ("chart", "all of them are")]
+)
 def test_all_or_none_correct_leaves_out_auroc_and_says_so(gold: str, how: str) -> None:
     pairs = [(document("a chart", gold), prediction(phrase("chart", 0.5)))] * 2
     found = calibrate(pairs, resamples=20)
     assert found["present"].scores["AUROC"] is None
     assert found["present"].scores["ECE"] == pytest.approx(0.5)
-    assert f"AUROC of present phrases is left out: {how} of them is correct" in found.notes
+    assert f"AUROC of present phrases is left out: {how} correct" in found.notes
     assert "absent phrases are left out: none was predicted" in found.notes
 
 
@@ -149,8 +151,8 @@ def test_recalibration_compares_the_same_phrases() -> None:
     assert after.scores["AUROC"] == before.scores["AUROC"]
 
 
-def test_zero_bins_hold_nothing() -> None:
-    with pytest.raises(KeywrightError, match="at least one"):
+def test_the_number_of_bins_must_be_positive() -> None:
+    with pytest.raises(KeywrightError, match="at least 1"):
         calibrate(PAIRS, bins=0)
 
 

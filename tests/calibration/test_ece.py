@@ -1,4 +1,4 @@
-"""Calibration errors against hand-made numbers and a plain loop."""
+"""Calibration errors against numbers computed by hand and a plain loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CORRECT = np.array([False, True, False, True, True])
 
 
 def plain_ece(confidence: list[float], correct: list[bool], bins: int) -> float:
-    """Equation 9, a phrase at a time."""
+    """Equation 9, one phrase at a time."""
     inside: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
     for sure, right in zip(confidence, correct, strict=True):
         at = next((i for i in range(bins) if sure < (i + 1) / bins), bins - 1)
@@ -68,7 +68,7 @@ def test_errors_keep_their_order_and_bounds(drawn: list[tuple[float, bool]]) -> 
     assert sum(bin.count for bin in bins) == len(confidence)
 
 
-def test_bins_of_equal_mass_hold_equally_many_and_keep_equals_together() -> None:
+def test_bins_of_equal_mass_have_equal_counts_and_keep_ties_together() -> None:
     confidence = np.arange(100) / 100
     edges = ece.equal_mass(confidence, 10)
     assert np.bincount(ece.bin_of(confidence, edges)).tolist() == [10] * 10
@@ -76,8 +76,8 @@ def test_bins_of_equal_mass_hold_equally_many_and_keep_equals_together() -> None
     assert len(set(ece.bin_of(same, ece.equal_mass(same, 10)).tolist())) == 1
 
 
-def test_adaptive_error_sees_what_one_wide_bin_hides() -> None:
-    """Too sure at 0.91 and not sure enough at 0.99 cancel out in one bin of equal width."""
+def test_adaptive_error_shows_what_one_wide_bin_hides() -> None:
+    """Overconfidence at 0.91 and underconfidence at 0.99 cancel out in one bin of equal width."""
     confidence = np.repeat([0.91, 0.99], 50)
     correct = np.concatenate([np.arange(50) < 45, np.arange(50) < 50])
     assert ece.ece(confidence, correct) == pytest.approx(0.0, abs=1e-12)
@@ -111,3 +111,7 @@ def test_an_empty_bar_has_no_means() -> None:
     assert (last.low, last.high, last.count, last.accuracy) == (0.9, 1.0, 2, 1.0)
     empty = ece.reliability(CONFIDENCE, CORRECT, ece.equal_width())[5]
     assert (empty.count, empty.confidence, empty.accuracy) == (0, None, None)
+
+
+def test_without_phrases_there_is_no_brier_score() -> None:
+    assert math.isnan(ece.brier(np.array([]), np.array([], dtype=bool)))

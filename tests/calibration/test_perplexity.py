@@ -14,7 +14,7 @@ from tests.calibration.toys import phrase
 
 
 def test_the_papers_worked_example() -> None:
-    """Equations 4 to 8: "geothermal" as one word, as two subwords, and as those made one again."""
+    """Equations 4 to 8: "geothermal" as one word, as two subwords, and normalised by words."""
     word, subwords = [math.log(0.5)], [math.log(0.625), math.log(0.8)]
     assert kpp(word) == pytest.approx(2.0)  # eq. 4
     assert math.exp(sum(subwords)) == pytest.approx(0.5)  # eq. 5
@@ -28,7 +28,7 @@ def test_confidence_is_the_geometric_mean_over_words() -> None:
     assert confidence(two_words, "tokens") == pytest.approx((0.625 * 0.8 * 0.9) ** (1 / 3))
 
 
-def test_where_the_number_of_words_is_unknown_tokens_are_words() -> None:
+def test_without_a_number_of_words_every_token_is_a_word() -> None:
     logs = (math.log(0.5), math.log(0.5))
     assert confidence(ScoredPhrase(text="a b", token_log_probs=logs)) == pytest.approx(0.5)
 
@@ -42,10 +42,10 @@ def test_an_impossible_token_makes_perplexity_infinite() -> None:
     impossible = phrase("a b", 0.9, 0.0)
     assert confidence(impossible) == 0.0
     assert kpp(impossible.token_log_probs or ()) == math.inf
-    assert kpp([-1000.0]) == math.inf  # and so does one that is nearly so
+    assert kpp([-1000.0]) == math.inf  # and so does a nearly impossible one
 
 
-def test_rounding_above_one_is_certainty_and_more_is_an_error() -> None:
+def test_rounding_slightly_above_one_is_allowed() -> None:
     assert confidence(ScoredPhrase(text="a", token_log_probs=(1e-7,))) == 1.0
     for bad in (0.1, math.nan):
         with pytest.raises(KeywrightError, match="'a' has a token log-probability"):

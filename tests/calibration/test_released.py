@@ -26,7 +26,7 @@ def test_table_3_is_reproduced_exactly(dataset: str) -> None:
 
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize(("model", "within"), [("t5", 0.05), ("bart", 0.25)])
-def test_published_errors_of_subword_models_follow_from_the_releases_habits(
+def test_published_errors_of_subword_models_follow_from_the_released_programs(
     model: str, within: float, dataset: str
 ) -> None:
     found = reproduce_000.release_ece(DATA, model, dataset)
@@ -44,7 +44,7 @@ def test_recalibration_leaves_less_than_three_points() -> None:
                 assert sum(left) / len(left) < 0.03, (model, dataset, part)
 
 
-def test_the_document_says_what_is_computed() -> None:
+def test_the_guide_has_the_computed_numbers() -> None:
     text = DOCUMENT.read_text()
     for name in ("table 1", "table 2", "table 3"):
         table = reproduce_000.TABLES[name](DATA)

@@ -1,14 +1,16 @@
-"""Which phrases are judged, as what, and when they are right."""
+"""Which phrases are judged, and when they are correct."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from keywright import protocols
-from keywright.calibration.sample import Sample, collect
+from keywright.calibration.perplexity import Length
+from keywright.calibration.sample import Columns, Confidence, Sample
 from keywright.errors import KeywrightError
 from keywright.types import Document, Prediction, ScoredPhrase
 from tests.calibration.toys import document, phrase, prediction
@@ -16,16 +18,27 @@ from tests.calibration.toys import document, phrase, prediction
 TEXT = "graph coloring assigns colors to the nodes of a planar graph"
 
 
-def one(made: Prediction, *gold: str, protocol: str = "chan19", **options: object) -> Sample:
-    pairs = [(document(TEXT, *gold), made)]
-    return collect(pairs, protocols.load(protocol), **options)  # type: ignore[arg-type]
+def collect(
+    pairs: list[tuple[Document, Prediction]],
+    protocol: str = "chan19",
+    confidence: Confidence = "auto",
+    length: Length = "words",
+) -> Sample:
+    columns = Columns(protocols.load(protocol), length)
+    for text, made in pairs:
+        columns.add(text, made)
+    return columns.sample(confidence)
 
 
-def test_present_and_absent_phrases_are_right_within_their_part() -> None:
+def collected(made: Prediction, *gold: str, **options: Any) -> Sample:
+    return collect([(document(TEXT, *gold), made)], **options)
+
+
+def test_phrases_are_correct_within_their_part() -> None:
     made = prediction(
         phrase("planar graphs", 0.9, 0.4), phrase("four colors", 0.5, 0.5), phrase("nodes", 0.3)
     )
-    found = one(made, "planar graph", "four color", "chromatic number")
+    found = collected(made, "planar graph", "four color", "chromatic number")
     assert found.present.tolist() == [True, False, True]
     assert found.correct.tolist() == [True, True, False]
     assert found.confidence == pytest.approx([0.6, 0.5, 0.3])
@@ -34,56 +47,58 @@ def test_present_and_absent_phrases_are_right_within_their_part() -> None:
     assert found.rank.tolist() == [0, 1, 2]
 
 
-def test_a_phrase_said_twice_counts_once_as_it_was_said_first() -> None:
+def test_a_repeated_phrase_counts_once_with_its_first_confidence() -> None:
     made = prediction(phrase("planar graph", 0.9, 0.9), phrase("planar graphs", 0.1, 0.1))
-    found = one(made, "planar graph")
+    found = collected(made, "planar graph")
     assert found.confidence == pytest.approx([0.9])
 
 
 def test_filters_of_f1_do_not_apply() -> None:
     made = prediction(phrase("<unk> graph", 0.2, 0.2), phrase("nodes , colors", 0.3, 0.3, 0.3))
-    assert len(one(made, "planar graph")) == 2
+    assert len(collected(made, "planar graph")) == 2
 
 
-def test_a_phrase_of_nothing_is_no_phrase() -> None:
-    assert len(one(prediction(phrase("", 0.5), phrase(" ", 0.5)), "planar graph")) == 0
+def test_a_phrase_without_words_is_left_out() -> None:
+    assert len(collected(prediction(phrase("", 0.5), phrase(" ", 0.5)), "planar graph")) == 0
 
 
 def test_position_is_where_the_phrase_first_occurs() -> None:
     made = prediction(phrase("graph", 0.5), phrase("planar", 0.5), phrase("matching", 0.5))
-    found = one(made, "graph")
+    found = collected(made, "graph")
     assert found.position[0] == 0.0
     assert found.position[1] == pytest.approx(TEXT.index("planar") / len(TEXT))
 
 
 def test_phrases_without_probabilities_are_left_out_and_counted() -> None:
     made = prediction(ScoredPhrase(text="nodes"), phrase("planar graph", 0.5, 0.5))
-    found = one(made, "nodes")
+    found = collected(made, "nodes")
     assert len(found) == 1
     assert found.without_confidence == 1
-    assert found.rank.tolist() == [1]  # it still stands second
+    assert found.rank.tolist() == [1]  # its rank is still the second
 
 
 def test_stated_confidence_is_used_only_where_every_phrase_has_it() -> None:
     stated = ScoredPhrase(text="nodes", token_log_probs=(math.log(0.5),), confidence=0.2)
-    both = one(prediction(stated), "nodes")
+    both = collected(prediction(stated), "nodes")
     assert (both.source, both.confidence.tolist()) == ("stated", [0.2])
     assert both.own == pytest.approx([0.5])
     assert both.before.tolist() == [0.2]
-    mixed = one(prediction(stated, phrase("colors", 0.7)), "nodes")
+    mixed = collected(prediction(stated, phrase("colors", 0.7)), "nodes")
     assert (mixed.source, mixed.confidence.tolist()) == ("kpp", pytest.approx([0.5, 0.7]))
-    asked = one(prediction(stated), "nodes", confidence="kpp")
+    asked = collected(prediction(stated), "nodes", confidence="kpp")
     assert asked.confidence == asked.before == pytest.approx([0.5])
-    own = one(prediction(stated), "nodes", confidence="own")
+    own = collected(prediction(stated), "nodes", confidence="own")
     assert (own.source, own.confidence.tolist()) == ("kpp", pytest.approx([0.5]))
-    alone = one(prediction(ScoredPhrase(text="nodes", confidence=0.2)), "nodes", confidence="own")
+    alone = collected(
+        prediction(ScoredPhrase(text="nodes", confidence=0.2)), "nodes", confidence="own"
+    )
     assert (alone.source, alone.confidence.tolist()) == ("stated", [0.2])
 
 
 @pytest.mark.parametrize("bad", [1.5, -0.1, math.nan])
 def test_a_stated_confidence_must_be_a_probability(bad: float) -> None:
-    with pytest.raises(KeywrightError, match="must lie in"):
-        one(prediction(ScoredPhrase(text="nodes", confidence=bad)), "nodes")
+    with pytest.raises(KeywrightError, match="must be between 0 and 1"):
+        collected(prediction(ScoredPhrase(text="nodes", confidence=bad)), "nodes")
 
 
 def test_bad_probabilities_name_the_document() -> None:
@@ -94,41 +109,41 @@ def test_bad_probabilities_name_the_document() -> None:
         )
     ]
     with pytest.raises(KeywrightError, match="document d7: phrase 'nodes'"):
-        collect(pairs, protocols.load("chan19"))
+        collect(pairs, "chan19")
 
 
-def test_the_protocol_says_what_a_phrase_is() -> None:
+def test_the_protocol_decides_what_a_phrase_is() -> None:
     made = prediction(phrase("client/server", 0.4))
     text = document("a client asks a server", "server")
-    split = collect([(text, made)], protocols.load("exhird"))
-    whole = collect([(text, made)], protocols.load("chan19"))
+    split = collect([(text, made)], "exhird")
+    whole = collect([(text, made)], "chan19")
     assert (split.present.tolist(), split.correct.tolist()) == ([True, True], [False, True])
     assert split.confidence == pytest.approx([0.4, 0.4])
     assert whole.present.tolist() == [False]
 
 
-def test_the_protocol_says_what_presence_is() -> None:
+def test_the_protocol_decides_what_is_present() -> None:
     made = prediction(phrase("plana", 0.4))
-    assert one(made, "nodes").present.tolist() == [False]
-    assert one(made, "nodes", protocol="kpdrop").present.tolist() == [True]  # characters will do
+    assert collected(made, "nodes").present.tolist() == [False]
+    assert collected(made, "nodes", protocol="kpdrop").present.tolist() == [True]  # by characters
 
 
 def test_stemmed_gold_does_not_leave_predictions_unstemmed() -> None:
-    """SemEval's gold is stemmed; predictions are not, and must be, to be compared with it."""
+    """SemEval's gold is already stemmed; predictions must be stemmed to be compared with it."""
     made = prediction(phrase("planar graphs", 0.5, 0.5), phrase("databases", 0.5))
-    found = one(made, "planar graph", "databas", protocol="chan19:targets_stemmed=true")
+    found = collected(made, "planar graph", "databas", protocol="chan19:targets_stemmed=true")
     assert found.correct.tolist() == [True, True]
 
 
-def test_any_name_of_a_gold_phrase_is_right() -> None:
+def test_any_name_of_a_gold_phrase_is_correct() -> None:
     made = prediction(phrase("colors", 0.5))
-    found = one(made, "hues|colors", protocol="chan19:variants=true")
+    found = collected(made, "hues|colors", protocol="chan19:variants=true")
     assert found.correct.tolist() == [True]
 
 
 def test_parts_and_their_gold() -> None:
     made = prediction(phrase("nodes", 0.5), phrase("matching", 0.5))
-    found = one(made, "nodes", "matching", "flow")
+    found = collected(made, "nodes", "matching", "flow")
     assert found.mask("present").tolist() == [True, False]
     assert found.mask("absent").tolist() == [False, True]
     assert found.mask("all").all()
@@ -137,18 +152,18 @@ def test_parts_and_their_gold() -> None:
         [2],
         [3],
     ]
-    with pytest.raises(ValueError, match="no part"):
+    with pytest.raises(ValueError, match="unknown part"):
         found.mask("presents")
 
 
-def test_no_gold_is_not_a_phrase_to_be_found() -> None:
+def test_missing_gold_is_not_counted_as_a_phrase() -> None:
     """chan19 reads an empty gold line as one empty target."""
-    found = one(prediction(phrase("nodes", 0.5)))
+    found = collected(prediction(phrase("nodes", 0.5)))
     assert found.gold.tolist() == [[0, 0]]
 
 
 def test_no_predictions_at_all() -> None:
-    found = one(prediction(), "nodes")
+    found = collected(prediction(), "nodes")
     assert len(found) == 0
     assert found.documents == 1
     assert np.isnan(found.confidence).sum() == 0

@@ -1,4 +1,4 @@
-"""Small corpora made up on the spot."""
+"""Small corpora for tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def document(text: str, *gold: str, title: str = "", id: str | None = None) -> D
 
 
 def phrase(text: str, *probabilities: float) -> ScoredPhrase:
-    """A phrase with the probabilities of its tokens, as many words as the text has."""
+    """A phrase with the probabilities of its tokens and the number of its words."""
     logs = tuple(math.log(p) if p else -math.inf for p in probabilities)
     return ScoredPhrase(text=text, token_log_probs=logs or None, words=len(text.split()))
 
@@ -31,7 +31,7 @@ def sample(
     document: Sequence[int] | np.ndarray | None = None,
     present: bool = True,
 ) -> Sample:
-    """A sample of phrases of one part, by default each in a document of its own."""
+    """A sample of phrases of one part, by default each in its own document."""
     size = len(confidence)
     where = np.arange(size) if document is None else np.asarray(document)
     documents = int(where.max()) + 1 if size else 0
@@ -59,7 +59,7 @@ def sample(
 def drawn(
     size: int, accuracy: Callable[[np.ndarray], np.ndarray], seed: int = 0, per_document: int = 5
 ) -> Sample:
-    """Confidences drawn evenly, right with the probability that `accuracy` gives them."""
+    """Uniformly drawn confidences, correct with the probability that `accuracy` gives."""
     random = np.random.default_rng(seed)
     confidence = random.random(size)
     correct = random.random(size) < accuracy(confidence)

@@ -1,4 +1,4 @@
-"""`keywright calibrate` as a user meets it: numbers, recalibration, cut-offs, bad input."""
+"""`keywright calibrate` as users run it: numbers, recalibration, thresholds, bad input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write(path: Path, records: list[dict[str, Any]]) -> Path:
 
 
 def corpus(folder: Path, count: int = 60, seed: int = 0, probabilities: bool = True) -> list[str]:
-    """Documents and predictions of a model that is twice as sure as it should be."""
+    """Documents and predictions of a model whose confidences are twice too high."""
     lot = random.Random(seed)
     documents, predictions = [], []
     for number in range(count):
@@ -49,7 +49,7 @@ def corpus(folder: Path, count: int = 60, seed: int = 0, probabilities: bool = T
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command line in this process: starting another one for every case takes too long."""
+    """Run the command line in this process, because starting processes takes long."""
 
     def call(*arguments: object) -> subprocess.CompletedProcess[str]:
         monkeypatch.setattr(sys, "argv", ["keywright", *map(str, arguments)])
@@ -70,7 +70,7 @@ def ok(run: Run, *arguments: object) -> str:
 
 
 def error(run: Run, *arguments: object) -> str:
-    """What it says about bad input: one line, and exit code 2."""
+    """The error for bad input: one line, and exit code 2."""
     done = run("calibrate", *arguments)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert done.stderr.startswith("keywright: error: ")
@@ -95,7 +95,7 @@ def test_json_has_every_analysis(keywright: Run, tmp_path: Path) -> None:
     assert found["notes"] == []
 
 
-def test_table_tells_the_main_things(run: Run, tmp_path: Path) -> None:
+def test_the_table_has_the_main_results(run: Run, tmp_path: Path) -> None:
     found = ok(run, *corpus(tmp_path), "--resamples", 50)
     for said in ("60 documents", "1/KPP", "(ECE)", "AUROC", "Reliability", "80–100", "chan19"):
         assert said in found
@@ -144,26 +144,26 @@ def test_applying_needs_no_gold(run: Run, tmp_path: Path) -> None:
     assert "no gold keyphrases" in done.stderr
     records = [json.loads(line) for line in output.read_text().splitlines()]
     assert len(records) == 60
-    assert all(0 <= one["confidence"] <= 1 for record in records for one in record["phrases"])
+    assert all(0 <= phrase["confidence"] <= 1 for record in records for phrase in record["phrases"])
 
 
-def test_judging_a_recalibrator_by_what_it_was_fitted_on_is_noted(run: Run, tmp_path: Path) -> None:
+def test_applying_a_recalibrator_to_its_own_documents_is_noted(run: Run, tmp_path: Path) -> None:
     files, path = corpus(tmp_path), tmp_path / "recalibrator.json"
     ok(run, *files, "--fit", "platt", "--output", path, "--resamples", 0)
-    assert "fitted on these very documents" in ok(run, *files, "--apply", path)
+    assert "fitted on these same documents" in ok(run, *files, "--apply", path)
 
 
 def test_threshold_for_a_precision(run: Run, tmp_path: Path) -> None:
     files = [*corpus(tmp_path, 300), "--fit", "beta", "--resamples", 100]
     found = json.loads(ok(run, *files, "--threshold-for", "precision=0.4", "--format", "json"))
-    present = next(one for one in found["thresholds"] if one["part"] == "present")
+    present = next(part for part in found["thresholds"] if part["part"] == "present")
     # Right with probability p, p even between 0 and 1/2: above t, (t + 1/2) / 2 are right.
-    assert present["cutoff"] == pytest.approx(0.3, abs=0.08)
+    assert present["threshold"] == pytest.approx(0.3, abs=0.08)
     assert present["precision"] == pytest.approx(0.4, abs=0.06)
     assert present["recall"] < present["recall_without"]
     assert set(present["intervals"]) == {"precision", "recall", "recall_without"}
     out_of_reach = ok(run, *files, "--threshold-for", "precision=0.99")
-    assert "none reaches it" in out_of_reach
+    assert "not reached" in out_of_reach
 
 
 def test_plots_are_drawn(run: Run, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_one_document(run: Run, tmp_path: Path) -> None:
     found = ok(run, *corpus(tmp_path, 1), "--fit", "platt", "--threshold-for", "precision=0.5")
     assert "intervals are left out" in found
     assert "recalibration is not measured" in found
-    assert "the cut-off is left out" in found
+    assert "the threshold is left out" in found
 
 
 def test_a_part_in_one_document_only_cannot_be_cross_validated(run: Run, tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_bad_probabilities_name_the_line(run: Run, tmp_path: Path) -> None:
         write(Path(files[3]), [{"id": "0", "phrases": [{"text": "a", "token_probs": bad}]}])
         said = error(run, *files)
         assert "predictions.jsonl:1:" in said
-        assert "must lie in [0, 1]" in said
+        assert "must be in [0, 1]" in said
     Path(files[3]).write_text('{"id": "0", "phrases": [{"text": "a", "token_probs": [NaN]}]}\n')
     assert "predictions.jsonl:1:" in error(run, *files)
 
@@ -231,15 +231,15 @@ def test_bad_probabilities_name_the_line(run: Run, tmp_path: Path) -> None:
 def test_bad_requests(run: Run, tmp_path: Path) -> None:
     files = corpus(tmp_path, 3)
     assert "did you mean 'isotonic'" in error(run, *files, "--fit", "isotonc")
-    assert "two steps" in error(run, *files, "--fit", "beta", "--apply", "x.json")
-    assert "--output goes with" in error(run, *files, "--output", tmp_path / "x")
+    assert "cannot be combined" in error(run, *files, "--fit", "beta", "--apply", "x.json")
+    assert "--output needs --fit" in error(run, *files, "--output", tmp_path / "x")
     assert "--fit logistic" in error(run, *files, "--fit", "beta", "--features", "rank")
     assert "feature" in error(run, *files, "--fit", "logistic", "--features", "mood")
     for wrong in ("recall=0.5", "precision=2", "precision", "precision=x"):
         assert "precision=0.8" in error(run, *files, "--threshold-for", wrong)
     assert "no such file" in error(run, *files, "--apply", tmp_path / "none.json")
     (tmp_path / "bad.json").write_text("{}")
-    assert "is no recalibrator" in error(run, *files, "--apply", tmp_path / "bad.json")
+    assert "is not a recalibrator" in error(run, *files, "--apply", tmp_path / "bad.json")
     assert "unknown protocol" in error(run, *files, "--protocol", "chan91")
     assert "cannot be written" in error(
         run, *files, "--fit", "beta", "--output", tmp_path / "no" / "where.json"
@@ -260,14 +260,14 @@ def test_documents_that_do_not_match(run: Run, tmp_path: Path) -> None:
     assert "no prediction for document '2'" in error(run, *files)
 
 
-def test_stated_confidences_are_recalibrated_where_there_is_nothing_else(
+def test_stated_confidences_are_recalibrated_without_token_probabilities(
     run: Run, tmp_path: Path
 ) -> None:
     documents, predictions = corpus(tmp_path)[1::2]
     lines = [json.loads(line) for line in Path(predictions).read_text().splitlines()]
     for line in lines:
-        for one in line["phrases"]:
-            (one["confidence"],) = one.pop("token_probs")
+        for phrase in line["phrases"]:
+            (phrase["confidence"],) = phrase.pop("token_probs")
     Path(predictions).write_text("".join(json.dumps(line) + "\n" for line in lines))
     fitted = tmp_path / "fitted.json"
     files = ("--documents", documents, "--predictions", predictions)
@@ -278,11 +278,11 @@ def test_stated_confidences_are_recalibrated_where_there_is_nothing_else(
     again = tmp_path / "again.jsonl"
     told = ok(run, *files, "--apply", fitted, "--output", again, "--format", "json")
     assert json.loads(told)["recalibration"]["before"] == fold["before"]
-    before = [one["confidence"] for line in lines for one in line["phrases"]]
+    before = [phrase["confidence"] for line in lines for phrase in line["phrases"]]
     after = [
-        one["confidence"]
+        phrase["confidence"]
         for line in again.read_text().splitlines()
-        for one in json.loads(line)["phrases"]
+        for phrase in json.loads(line)["phrases"]
     ]
-    # The model was twice as sure as it should be.
+    # The confidences were twice too high.
     assert sum(after) == pytest.approx(sum(before) / 2, rel=0.15)

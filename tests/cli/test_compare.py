@@ -1,4 +1,4 @@
-"""`keywright compare`, `overlap`, `ensemble` and `analyse` as a user meets them."""
+"""`keywright compare`, `overlap`, `ensemble` and `analyse` as users run them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_baseline_and_names(keywright: Run, folder: Path) -> None:
         "--names", "new,old,newer", "--baseline", "old", "--metrics", "all.F1@M",
         "--format", "json", cwd=folder,
     )  # fmt: skip
-    pairs = [(one["a"], one["b"]) for one in json.loads(done.stdout)["differences"]]
+    pairs = [(pair["a"], pair["b"]) for pair in json.loads(done.stdout)["differences"]]
     assert pairs == [("new", "old"), ("newer", "old")]
 
 
@@ -113,7 +113,7 @@ def test_a_baseline_and_names(keywright: Run, folder: Path) -> None:
         (["good.jsonl", "none.jsonl"], "none.jsonl: no such file"),
     ],
 )
-def test_bad_arguments_are_one_line_and_exit_code_2(
+def test_bad_arguments_give_a_one_line_error_and_exit_code_2(
     keywright: Run, folder: Path, arguments: list[str], message: str
 ) -> None:
     done = keywright("compare", "--documents", "docs.jsonl", *arguments, cwd=folder)
@@ -123,9 +123,7 @@ def test_bad_arguments_are_one_line_and_exit_code_2(
     assert done.stdout == ""
 
 
-def test_systems_over_different_documents_are_told_the_first_difference(
-    keywright: Run, folder: Path
-) -> None:
+def test_systems_with_different_documents_are_an_error(keywright: Run, folder: Path) -> None:
     poor = (folder / "poor.jsonl").read_text().replace('"d2"', '"d9"')
     (folder / "other.jsonl").write_text(poor)
     done = keywright(
@@ -146,7 +144,7 @@ def test_one_document_is_refused(keywright: Run, folder: Path) -> None:
     assert "needs at least 2 documents" in done.stderr
 
 
-def test_overlap_tells_what_is_shared_and_what_the_gold_may_lack(
+def test_overlap_has_shared_phrases_and_candidates_for_the_gold(
     keywright: Run, folder: Path
 ) -> None:
     done = keywright(
@@ -157,7 +155,11 @@ def test_overlap_tells_what_is_shared_and_what_the_gold_may_lack(
     found = json.loads(done.stdout)
     present = found["overlaps"][0]
     assert present["shared"] == {"correct": 2, "wrong": 0}  # planar graphs, prime numbers
-    assert {one["text"] for one in found["candidates"]} == {"color", "best outputs", "short note"}
+    assert {candidate["text"] for candidate in found["candidates"]} == {
+        "color",
+        "best outputs",
+        "short note",
+    }
     assert set(found["scores"]) >= {"good", "poor", "vote of 2"}
 
 
@@ -181,9 +183,9 @@ def test_overlap_needs_two_systems(keywright: Run, folder: Path) -> None:
 
 
 def test_an_ensemble_can_be_compared_with_its_members(keywright: Run, folder: Path) -> None:
-    """Its file is one of predictions like any other; the documents need no gold."""
+    """Its output is a prediction file like any other; the documents need no gold."""
     bare = [{"id": i, "title": t, "abstract": b} for i, t, b, _ in DOCUMENTS]
-    (folder / "bare.jsonl").write_text("".join(json.dumps(one) + "\n" for one in bare))
+    (folder / "bare.jsonl").write_text("".join(json.dumps(record) + "\n" for record in bare))
     done = keywright(
         "ensemble", "--documents", "bare.jsonl", "good.jsonl", "poor.jsonl", "--method", "union",
         "--output", "union.jsonl", cwd=folder,

@@ -32,7 +32,7 @@ def run(*args: object) -> tuple[int, str]:
 
 
 def fails(monkeypatch, capsys, *args: object) -> str:
-    """The one line on standard error of a run that ends with exit code 2."""
+    """The single line on standard error of a command that ends with exit code 2."""
     monkeypatch.setattr("sys.argv", ["keywright", "data", *map(str, args)])
     with pytest.raises(SystemExit) as exit:
         main()
@@ -77,7 +77,7 @@ def test_stats_as_json_and_as_a_table(corpus):
     assert "80-100" in output
 
 
-def test_stats_of_files_with_one_name_show_their_paths(corpus, tmp_path):
+def test_stats_of_files_with_the_same_name_show_their_paths(corpus, tmp_path):
     (tmp_path / "raw").mkdir()
     other = tmp_path / "raw" / "corpus.jsonl"
     other.write_bytes(corpus.read_bytes())
@@ -99,7 +99,7 @@ def test_check_a_clean_corpus(corpus):
     assert "corpus.jsonl" in output
 
 
-def test_check_reports_what_it_finds_and_ends_with_1(corpus, tmp_path):
+def test_check_reports_its_findings_and_ends_with_1(corpus, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_text(json.dumps(RECORDS[0]) + "\nrubbish\n")
     code, output = run("check", corpus, "--against", other)
@@ -113,7 +113,7 @@ def test_check_reports_what_it_finds_and_ends_with_1(corpus, tmp_path):
     assert report["files"][1]["malformed"]
 
 
-def test_against_takes_all_that_a_shell_pattern_gives(corpus, tmp_path):
+def test_against_accepts_all_files_of_a_shell_pattern(corpus, tmp_path):
     others = [tmp_path / f"{name}.jsonl" for name in "abc"]
     for other in others:
         other.write_text(json.dumps(RECORDS[0]) + "\n")
@@ -138,7 +138,7 @@ def test_against_takes_all_that_a_shell_pattern_gives(corpus, tmp_path):
         (("check", "CORPUS", "--against", "nowhere"), "nowhere: no such file"),
     ],
 )
-def test_mistakes_are_one_line_and_exit_code_2(monkeypatch, capsys, corpus, args, message):
+def test_errors_are_one_line_and_exit_code_2(monkeypatch, capsys, corpus, args, message):
     monkeypatch.chdir(corpus.parent)
     args = [str(corpus) if arg == "CORPUS" else arg for arg in args]
     assert message in fails(monkeypatch, capsys, *args)

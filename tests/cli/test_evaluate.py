@@ -1,4 +1,4 @@
-"""`keywright evaluate` as a user meets it: results, formats, and every kind of bad input."""
+"""`keywright evaluate` as users run it: results, formats, and every kind of bad input."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_json_has_the_promised_keys_and_hand_computed_scores(
     assert result["scores"]["present.R@M"] == pytest.approx((1 + 1 + 0) / 3)
     assert result["scores"]["present.P@5"] == pytest.approx((2 / 5 + 1 / 5 + 0) / 3)
     assert result["scores"]["present.micro.P@M"] == pytest.approx(3 / 4)
-    # 6 phrases in all, one of them said twice.
+    # 6 phrases in total, one of them repeated.
     assert result["scores"]["all.Dup"] == pytest.approx(1 / 6)
     assert result["intervals"]["present.F1@5"][0] <= result["scores"]["present.F1@5"]
 
@@ -61,9 +61,7 @@ def test_table_says_how_many_documents_have_no_gold(
     assert "95% interval" in done.stdout
 
 
-def test_all_protocols_stand_side_by_side_with_reasons(
-    keywright: Run, files: tuple[Path, Path]
-) -> None:
+def test_all_protocols_side_by_side_with_reasons(keywright: Run, files: tuple[Path, Path]) -> None:
     done = keywright(
         "evaluate", "--documents", files[0], "--predictions", files[1], "--protocol", "all"
     )
@@ -122,7 +120,7 @@ def test_predictions_are_matched_by_id_in_any_order(keywright: Run, tmp_path: Pa
         {"id": str(i), "phrases": [{"text": w}]}
         for i, w in [(2, "birds"), (0, "cats"), (1, "dogs")]
     ]
-    predictions.write_text("".join(json.dumps(one) + "\n" for one in made))
+    predictions.write_text("".join(json.dumps(line) + "\n" for line in made))
     done = keywright(
         "evaluate", "--documents", documents, "--predictions", predictions,
         "--format", "json", "--metrics", "present.F1@M",
@@ -234,7 +232,7 @@ class TestBadInput:
         refused(keywright, "--documents", files[0], "--predictions", files[1], "--output", folder)
         assert not folder.exists()
 
-    def test_ids_that_do_not_fit(self, keywright: Run, tmp_path: Path) -> None:
+    def test_ids_that_do_not_match(self, keywright: Run, tmp_path: Path) -> None:
         documents = tmp_path / "documents.jsonl"
         documents.write_text(
             '{"id": "a", "title": "a cat", "abstract": "cats purr", "keywords": ["cats"]}\n'
@@ -245,7 +243,7 @@ class TestBadInput:
         assert "'a'" in error
         assert "--match line" in error
 
-    def test_an_id_given_twice_is_hinted_at(self, keywright: Run, tmp_path: Path) -> None:
+    def test_a_repeated_id_is_mentioned(self, keywright: Run, tmp_path: Path) -> None:
         documents = tmp_path / "documents.jsonl"
         documents.write_text(
             "".join(
@@ -257,7 +255,7 @@ class TestBadInput:
         predictions.write_text('{"id": "a", "phrases": ["cats"]}\n' * 2)
         error = refused(keywright, "--documents", documents, "--predictions", predictions)
         assert "no prediction for document 'b'" in error
-        assert "one for 'a'" in error
+        assert "extra one for 'a'" in error
 
     def test_a_format_can_be_named(self, keywright: Run, files: tuple[Path, Path]) -> None:
         base = ["--documents", files[0], "--predictions", files[1]]

@@ -17,7 +17,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return untrained_run(tmp_path_factory.mktemp("runs") / "run", DOCUMENTS, model, decode)
 
 
-def test_exports_and_then_predicts(keywright, run, tmp_path):
+def test_an_exported_model_predicts(keywright, run, tmp_path):
     done = keywright("export", run, "--int8", "--output", tmp_path / "small")
     assert done.returncode == 0, done.stderr
     assert "log-probabilities differ from torch's by" in done.stdout
@@ -29,7 +29,7 @@ def test_exports_and_then_predicts(keywright, run, tmp_path):
     assert "token_log_probs" in done.stdout
 
 
-def test_goes_to_the_run_folder_by_default(keywright, run):
+def test_the_output_is_in_the_run_folder_by_default(keywright, run):
     done = keywright("export", run)
     assert done.returncode == 0, done.stderr
     assert (run / "onnx" / "manifest.json").is_file()
@@ -38,7 +38,7 @@ def test_goes_to_the_run_folder_by_default(keywright, run):
     assert "exists and is not an empty folder" in again.stderr
 
 
-def test_a_folder_that_is_no_run_is_one_line_of_error(keywright, tmp_path):
+def test_a_folder_that_is_not_a_run_is_an_error_of_one_line(keywright, tmp_path):
     done = keywright("export", tmp_path)
     assert done.returncode == 2
     assert "is not a run folder" in done.stderr

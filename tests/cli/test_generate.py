@@ -1,4 +1,4 @@
-"""`keywright generate` with an extractor: files in, keyphrases out, one bad file stops nothing."""
+"""`keywright generate` with an extractor: files, formats, options and errors."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ def test_a_folder_gives_a_line_per_document(keywright: Run, folder: Path) -> Non
     assert first["title"] == "Heat pumps in old houses"
     assert second["title"] == "Drag sails"
     document = f"{first['title']}\n{TEXT.partition(chr(10) * 2)[2]}"
-    for one in first["keyphrases"]:
-        for start, end in one["places"]:
-            assert document[start:end].lower() == one["text"].lower()
+    for keyphrase in first["keyphrases"]:
+        for start, end in keyphrase["places"]:
+            assert document[start:end].lower() == keyphrase["text"].lower()
 
 
-def test_one_bad_file_is_reported_and_the_others_done(keywright: Run, folder: Path) -> None:
+def test_one_bad_file_is_reported_and_the_others_are_processed(
+    keywright: Run, folder: Path
+) -> None:
     (folder / "broken.pdf").write_bytes(b"%PDF-1.4 cut off")
     done = keywright("generate", folder, "--model", "tfidf", "--format", "text")
     assert done.returncode == 1
@@ -90,8 +92,8 @@ def test_a_vocabulary_gives_terms_with_ids(keywright: Run, tmp_path: Path) -> No
     options = ["--model", "tfidf", "--vocabulary", terms]
     done = keywright("generate", "-", *options, "--format", "jsonl", input=TEXT)
     assert done.returncode == 0, done.stderr
-    (one,) = json.loads(done.stdout)["keyphrases"]
-    assert (one["text"], one["id"], one["new"]) == ("air source heat pump", "x:1", False)
+    (found,) = json.loads(done.stdout)["keyphrases"]
+    assert (found["text"], found["id"], found["new"]) == ("air source heat pump", "x:1", False)
     assert "1 names belong to several terms" in done.stderr
     done = keywright("generate", "-", *options, "--vocabulary-mode", "mark", input=TEXT)
     assert "x:1" in done.stdout
@@ -102,10 +104,12 @@ def test_a_vocabulary_gives_terms_with_ids(keywright: Run, tmp_path: Path) -> No
         assert done.stderr.strip().splitlines()[-1].startswith("keywright: error: ")
 
 
-def test_an_empty_result_says_which_wish_left_nothing(keywright: Run, tmp_path: Path) -> None:
+def test_an_empty_result_names_the_option_that_excluded_everything(
+    keywright: Run, tmp_path: Path
+) -> None:
     if not is_ranker(DEFAULT_FOLDER):
         pytest.skip("this tree does not hold the default model")
     (tmp_path / "a.txt").write_text("A heat pump warms the house.", encoding="utf-8")
     command = ("generate", str(tmp_path / "a.txt"))
-    assert "right in 99% of cases" in keywright(*command, "--precision", "0.99").stdout
+    assert "expected precision of 99%" in keywright(*command, "--precision", "0.99").stdout
     assert "probability of 99%" in keywright(*command, "--min-confidence", "0.99").stdout

@@ -63,7 +63,7 @@ def encrypted() -> bytes:
         ("latin1.txt", lambda: "Wärmepumpe".encode("latin-1"), "is not UTF-8"),
         ("scanned.pdf", lambda: make_pdf([]), "probably scanned"),
         ("encrypted.pdf", encrypted, "is encrypted"),
-        ("cut.pdf", lambda: b"%PDF-1.4 cut off", "is not a whole PDF"),
+        ("cut.pdf", lambda: b"%PDF-1.4 cut off", "is not a complete PDF"),
     ],
 )
 def test_what_cannot_be_read_is_one_line_and_exit_code_2(
@@ -79,9 +79,7 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(
     assert not (tmp_path / "out.json").exists()
 
 
-def test_empty_standard_input_and_files_that_are_not_there(
-    generate: Generate, tmp_path: Path
-) -> None:
+def test_empty_standard_input_and_missing_files(generate: Generate, tmp_path: Path) -> None:
     done = generate("-", tmp_path / "nowhere.txt")
     assert done.code == 2
     assert "standard input: is empty" in done.err
@@ -92,7 +90,7 @@ def test_empty_standard_input_and_files_that_are_not_there(
 @pytest.mark.parametrize(
     "text", ["Photosynthesis", "a", "42", "!?", "[/b] [bold", "\x00\x01\x1b[31m x"]
 )
-def test_odd_little_texts_are_no_errors(generate: Generate, text: str) -> None:
+def test_unusual_short_texts_are_not_errors(generate: Generate, text: str) -> None:
     content = text.replace("\x00", "\x02").encode()
     for form in ("table", "jsonl"):
         done = generate("-", "--format", form, stdin=content)
@@ -100,7 +98,7 @@ def test_odd_little_texts_are_no_errors(generate: Generate, text: str) -> None:
         assert "\x1b" not in done.out
 
 
-def test_another_language_is_warned_of_and_done_all_the_same(
+def test_another_language_gives_keyphrases_and_a_warning(
     generate: Generate, tmp_path: Path
 ) -> None:
     (tmp_path / "ru.txt").write_text("Тепловые насосы обогревают старые дома, если есть деньги.")
@@ -113,9 +111,7 @@ def test_another_language_is_warned_of_and_done_all_the_same(
     assert done.err.count("does not look English") == 1
 
 
-def test_a_wanted_precision_without_probabilities_is_refused(
-    generate: Generate, tmp_path: Path
-) -> None:
+def test_precision_without_probabilities_is_an_error(generate: Generate, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(TEXT)
     done = generate(tmp_path, "--precision", "0.8")
     assert done.code == 2
@@ -140,7 +136,9 @@ def mixed_folder(folder: Path, count: int) -> tuple[int, int]:
     return sum(good for *_, good in chosen), sum(not good for *_, good in chosen)
 
 
-def test_a_mixed_folder_is_done_but_for_its_bad_files(generate: Generate, tmp_path: Path) -> None:
+def test_a_mixed_folder_is_processed_except_for_its_bad_files(
+    generate: Generate, tmp_path: Path
+) -> None:
     good, bad = mixed_folder(tmp_path, 60)
     done = generate(tmp_path, "--format", "jsonl")
     assert done.code == 1
@@ -170,7 +168,7 @@ def test_two_megabytes_are_read_to_the_end(generate: Generate, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_all_processes_without_a_word_too_many(tmp_path: Path) -> None:
+def test_an_interrupt_ends_all_processes_with_one_line(tmp_path: Path) -> None:
     mixed_folder(tmp_path, 2000)
     command = "from keywright.cli import main; main()"
     arguments = ["generate", tmp_path, "--model", "textrank", "--jobs", "2", "--format", "jsonl"]

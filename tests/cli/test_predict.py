@@ -43,7 +43,7 @@ def predict(*arguments: object, code: int = 0):
 
 
 def fails(monkeypatch, capsys, *arguments: object) -> str:
-    """The one line on standard error of a run that ends with exit code 2."""
+    """The single line on standard error of a command that ends with exit code 2."""
     monkeypatch.setattr("sys.argv", ["keywright", "predict", *map(str, arguments)])
     with pytest.raises(SystemExit) as exit:
         main()
@@ -52,7 +52,7 @@ def fails(monkeypatch, capsys, *arguments: object) -> str:
     return line
 
 
-def test_a_model_writes_a_line_for_every_document(run, corpus, tmp_path):
+def test_a_model_writes_one_line_per_document(run, corpus, tmp_path):
     output = tmp_path / "p.jsonl"
     result = predict("--model", run, "--documents", corpus, "--output", output)
     assert "36 documents in" in result.stderr
@@ -77,7 +77,7 @@ def test_predictions_can_be_printed(corpus):
     assert first["document_id"] == "0"
 
 
-def test_strategy_and_settings_change_what_is_predicted(run, corpus, tmp_path):
+def test_strategy_and_settings_change_the_predictions(run, corpus, tmp_path):
     few, other = tmp_path / "few.jsonl", tmp_path / "other.jsonl"
     common = ("--model", run, "--documents", corpus, "--output")
     predict(*common, few, "--decode", "exhaustive", "--set", "width=4", "--set", "max_phrases=2")
@@ -87,7 +87,9 @@ def test_strategy_and_settings_change_what_is_predicted(run, corpus, tmp_path):
 
 
 @pytest.mark.parametrize("stop", [1, 16, 33])
-def test_an_interrupted_run_goes_on_to_the_same_bytes(run, corpus, tmp_path, monkeypatch, stop):
+def test_an_interrupted_run_is_continued_with_the_same_result(
+    run, corpus, tmp_path, monkeypatch, stop
+):
     whole, output = tmp_path / "whole.jsonl", tmp_path / "p.jsonl"
     common = ("--model", run, "--documents", corpus, "--batch", 1, "--output")
     predict(*common, whole)
@@ -100,17 +102,17 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(run, corpus, tmp_path, mon
     with monkeypatch.context() as patch:
         patch.setattr(writers, "prediction_line", interrupted)
         result = predict(*common, output, code=130)
-    assert f"stopped after {stop} documents; --resume goes on" in result.stderr
+    assert f"stopped after {stop} documents; --resume continues" in result.stderr
     assert not output.exists()
     with (tmp_path / "p.jsonl.part").open("ab") as file:
         file.write(b'{"document_id":"cut off')
     predict(*common, output, "--resume")
     assert output.read_bytes() == whole.read_bytes()
-    assert "is complete" in predict(*common, output, "--resume").stderr
+    assert "is already complete" in predict(*common, output, "--resume").stderr
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_bytes(run, corpus, tmp_path):
+def test_a_killed_run_is_continued_with_the_same_result(run, corpus, tmp_path):
     whole, output = tmp_path / "whole.jsonl", tmp_path / "p.jsonl"
     common = ["--model", str(run), "--documents", str(corpus), "--batch", "1"]
     command = [sys.executable, "-c", "from keywright.cli import main; main()", "predict", *common]
@@ -135,13 +137,13 @@ def test_bad_input_is_one_line(run, corpus, tmp_path, monkeypatch, capsys):
         common = ("--model", model, "--documents", documents, "--output", output)
         return fails(monkeypatch, capsys, *common, *arguments)
 
-    assert "no run folder, and no extractor either" in error(model="no-such-run")
+    assert "is neither the folder of a model nor an extractor" in error(model="no-such-run")
     assert "no such file" in error(documents=tmp_path / "none.jsonl")
     assert "did you mean 'beam'" in error("--decode", "baem")
     assert "decode.wdith: unknown setting" in error("--decode", "beam", "--set", "wdith=3")
     assert "choose one" in error("--resume", "--force")
     output.write_text("precious\n")
-    assert "exists already; --force replaces it" in error()
+    assert "already exists; --force replaces it" in error()
     assert output.read_text() == "precious\n"
 
 
@@ -168,3 +170,24 @@ def test_extractors_need_no_torch(corpus):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == len(DOCUMENTS)
+
+
+def test_changed_documents_are_not_continued(monkeypatch, capsys, tmp_path):
+    corpus, output = tmp_path / "documents.jsonl", tmp_path / "p.jsonl"
+    writers.write_documents(DOCUMENTS, corpus)
+    arguments = ("--model", "tfidf", "--documents", corpus, "--output", output)
+    appended = iter(range(10))
+
+    def stopped(*_):
+        if next(appended, None) is None:
+            raise KeyboardInterrupt
+        return b"{}\n"
+
+    with monkeypatch.context() as patch:
+        patch.setattr("keywright.data.writers.prediction_line", stopped)
+        predict(*arguments, code=130)
+    writers.write_documents(DOCUMENTS[::-1], corpus)
+    line = fails(monkeypatch, capsys, *arguments, "--resume")
+    assert "cannot be continued: documents_sha256" in line
+    predict(*arguments, "--force")
+    assert [p.document_id for p in read_predictions(output)] == [d.id for d in DOCUMENTS[::-1]]

@@ -1,4 +1,4 @@
-"""`keywright report` as a user meets it."""
+"""`keywright report` as users run it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_page_about_two_systems(keywright: Run, folder: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     text = (folder / "report.html").read_text()
-    assert "On present F1@M B and A cannot be told apart" in text
+    assert "On present F1@M, B and A do not differ significantly" in text
     assert "B: calibration errors" in text  # and why they are left out
     assert "predictions of A: poor.jsonl" in text
     assert "--predictions good.jsonl poor.jsonl" in text  # the command, as it was given
@@ -77,16 +77,16 @@ def test_formats_for_papers(
         (["good.jsonl", "--names", "a", "b"], "2 names for 1 systems"),
         (["good.jsonl", "--protocol", "chan18"], "did you mean 'chan19'?"),
         (["good.jsonl", "short.jsonl"], "short.jsonl: has no prediction for document 'd3'"),
-        (["good.jsonl", "wild.jsonl"], "token_probs must lie in [0, 1]"),
+        (["good.jsonl", "wild.jsonl"], "token_probs must be in [0, 1]"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_no_file(
+def test_bad_input_gives_a_one_line_error_and_no_file(
     keywright: Run, folder: Path, arguments: list[str], message: str
 ) -> None:
     lines = (folder / "good.jsonl").read_text().splitlines(keepends=True)
     (folder / "short.jsonl").write_text("".join(lines[:2]))
     wild = [{"id": d.id, "phrases": [{"text": "x", "token_probs": [1.5]}]} for d in DOCUMENTS]
-    (folder / "wild.jsonl").write_text("".join(json.dumps(one) + "\n" for one in wild))
+    (folder / "wild.jsonl").write_text("".join(json.dumps(line) + "\n" for line in wild))
     done = keywright(
         "report", "--documents", "docs.jsonl", "--output", "r.html", "--predictions", *arguments,
         cwd=folder,
@@ -97,7 +97,7 @@ def test_bad_input_is_one_line_and_leaves_no_file(
     assert not (folder / "r.html").exists()
 
 
-def test_an_option_with_many_values_is_named_before_each() -> None:
+def test_an_option_with_many_values_is_repeated_before_each() -> None:
     given = ["--predictions", "a", "b", "--output", "o", "--names", "x", "y", "--seed", "1"]
     assert repeated(given) == [
         "--predictions", "a", "--predictions", "b", "--output", "o",

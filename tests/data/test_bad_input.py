@@ -1,4 +1,4 @@
-"""Bad input gets one line that names file, line and trouble, and nothing but a KeywrightError."""
+"""Bad input is reported in one line with file, line and problem, always as a KeywrightError."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_all(file, **options):
     [
         ('{"title": "t", "abstr', r"is not JSON \(Input data was truncated\)"),
         ("plain text", r"is not JSON"),
-        ("[1, 2]", "is JSON, but no object"),
+        ("[1, 2]", "is JSON, but not an object"),
         ('{"title": "t", "keywords": []}', "has no text: one of the fields abstract"),
         ('{"abstract": "a", "keywords": []}', "the field title is missing"),
         ('{"title": "t", "abstract": "a", "keywords": 3}', "keywords: Expected .*got `int`"),
@@ -36,11 +36,11 @@ def read_all(file, **options):
         ('{"title": 3, "abstract": "a"}', "title: Expected .*got `int`"),
         ('{"source": "s", "target": "t"}', "has no text"),
         ('{"title": "t", "abstract": "\\ud800"}', "is not JSON .half a surrogate pair"),
-        ('{"title": "t", "abstract": "a", "score": NaN}', r"is not JSON \(NaN is no number\)"),
+        ('{"title": "t", "abstract": "a", "score": NaN}', r"is not JSON \(NaN is not a number\)"),
         (DEEP, "is nested too deeply"),
     ],
 )  # fmt: skip
-def test_a_bad_record_is_one_line_with_its_place(tmp_path, second, message):
+def test_a_bad_record_is_reported_with_its_line(tmp_path, second, message):
     file = tmp_path / "corpus.jsonl"
     file.write_text(f"{GOOD}\n{second}\n{GOOD}\n")
     with pytest.raises(DataError, match=f"corpus.jsonl:2: .*{message}") as raised:
@@ -60,8 +60,8 @@ def test_a_bad_record_is_one_line_with_its_place(tmp_path, second, message):
         (b"caf\xe9 <eos> d\xe9j\xe0 vu\n", "1: is not UTF-8"),
         ('{"title": "é", "abstract": ""}'.encode("latin1"), "is not UTF-8"),
         ('{"title": "t", "abstract": "a"}'.encode("utf-16"), "1: is a binary file or UTF-16"),
-        (b'{"title": "t", "abs', "1: is not JSON"),
-        (b"[]\n", "is in no known document format"),
+        (b'{"title": "t", "abs', "1: is not valid JSON"),
+        (b"[]\n", "does not have a known document format"),
         (gzip.compress(GOOD.encode() * 1000, mtime=0)[:-12], "is truncated or damaged"),
         (gzip.compress(f"{GOOD}\n".encode() * 9, mtime=0)[:-12], r"\d: .* is truncated or damaged"),
         (b'{"a": [[]]}', "has keyphrases for 'a', but there is no"),
@@ -69,7 +69,7 @@ def test_a_bad_record_is_one_line_with_its_place(tmp_path, second, message):
         (b"{}", "no known document format has the fields none"),
     ],
 )
-def test_a_file_that_is_no_corpus_says_what_it_is(tmp_path, content, message):
+def test_a_file_that_is_not_a_corpus_is_described(tmp_path, content, message):
     file = tmp_path / "file"
     file.write_bytes(content)
     with pytest.raises(DataError, match=f"file:? ?.*{message}") as raised:
@@ -80,18 +80,18 @@ def test_a_file_that_is_no_corpus_says_what_it_is(tmp_path, content, message):
 def test_an_empty_prediction_file_is_an_error(tmp_path):
     (tmp_path / "p").write_bytes(b"")
     for format in (None, *predictions.formats()):
-        with pytest.raises(DataError, match=r"p: (is empty|has no predictions in it)"):
+        with pytest.raises(DataError, match=r"p: (is empty|contains no predictions)"):
             list(read_predictions(tmp_path / "p", format=format))
 
 
 @pytest.mark.parametrize("format", ["chan", "keywright", "meng", "midas"])
-def test_an_empty_file_is_an_error_in_a_named_format_too(tmp_path, format):
+def test_an_empty_file_is_also_an_error_if_its_format_is_named(tmp_path, format):
     (tmp_path / "d_src").write_bytes(b"")
-    with pytest.raises(DataError, match="has no documents in it"):
+    with pytest.raises(DataError, match="contains no documents"):
         read_all(tmp_path / "d_src", format=format)
 
 
-def test_an_unknown_format_suggests_the_nearest(tmp_path):
+def test_an_unknown_format_suggests_a_similar_one(tmp_path):
     with pytest.raises(
         UnknownNameError, match="unknown document format 'menk'; did you mean 'meng'"
     ):
@@ -100,7 +100,7 @@ def test_an_unknown_format_suggests_the_nearest(tmp_path):
         read_predictions(tmp_path, format="opennm")
 
 
-def test_json_among_plain_lines_is_two_formats_mixed(tmp_path):
+def test_json_among_plain_lines_is_an_error(tmp_path):
     (tmp_path / "test_src.txt").write_text("a <eos> b\n" * 20 + GOOD + "\n")
     with pytest.raises(DataError, match=r"test_src.txt:21: .*two formats mixed"):
         read_all(tmp_path / "test_src.txt")
@@ -112,7 +112,7 @@ def test_json_among_plain_lines_is_two_formats_mixed(tmp_path):
 def test_a_missing_file_and_an_empty_folder(tmp_path):
     with pytest.raises(DataError, match="nowhere: no such file"):
         read_documents(tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"has no \.txt files in it"):
+    with pytest.raises(DataError, match=r"contains no \.txt files"):
         read_all(tmp_path)
     with pytest.raises(DataError, match="is a folder, not a file"):
         read_all(tmp_path, format="meng")
@@ -120,7 +120,7 @@ def test_a_missing_file_and_an_empty_folder(tmp_path):
         read_all(tmp_path / "nowhere", format="folder")
 
 
-def test_bad_files_in_a_folder_are_passed_over_when_asked(tmp_path):
+def test_bad_files_in_a_folder_can_be_skipped(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"\xff")
     (tmp_path / "b.txt").write_text("fine")
     noted: list[DataError] = []
@@ -128,7 +128,7 @@ def test_bad_files_in_a_folder_are_passed_over_when_asked(tmp_path):
     assert "a.txt:1" in str(noted[0])
 
 
-def test_a_bad_target_line_loses_its_document_and_no_other(tmp_path):
+def test_a_bad_target_line_affects_only_its_document(tmp_path):
     (tmp_path / "test_src.txt").write_text("a <eos> 1\na <eos> 2\na <eos> 3\n")
     (tmp_path / "test_trg.txt").write_bytes(b"one\n\xff\nthree\n")
     noted: list[DataError] = []
@@ -148,7 +148,7 @@ def test_a_bad_target_line_loses_its_document_and_no_other(tmp_path):
         (b"\xff\xfe", "a.xml:1: is not UTF-8"),
     ],
 )
-def test_xml_that_is_none_names_its_own_file(tmp_path, xml, message):
+def test_invalid_xml_is_reported_with_its_own_file(tmp_path, xml, message):
     (tmp_path / "test.json").write_text('{"a": [["k"]]}')
     (tmp_path / "a.xml").write_bytes(xml)
     with pytest.raises(DataError, match=message):
@@ -191,7 +191,7 @@ BYTES = st.one_of(
 @example(content=b"\x1f\x8b", target=b"")
 @example(content=b"\x28\xb5\x2f\xfd", target=b"")
 @example(content=b'{"text": ' + b"9" * 400 + b"}", target=b"")
-def test_arbitrary_bytes_raise_nothing_but_our_errors(tmp_path_factory, content, target):
+def test_arbitrary_bytes_raise_only_keywright_errors(tmp_path_factory, content, target):
     folder = tmp_path_factory.mktemp("fuzz")
     file = folder / "test_src.txt"
     file.write_bytes(content)

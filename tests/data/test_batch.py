@@ -10,7 +10,8 @@ from torch import Tensor
 from keywright.data.batch import Batch, Batches, make_batch
 from keywright.data.kpdrop import KPDrop
 from keywright.data.targets import Targets
-from keywright.data.vocab import EOS, PAD, SEP, Vocabulary
+from keywright.lexicon import EOS, PAD, SEP
+from keywright.lexicons.words import Vocabulary
 from keywright.types import Document
 
 V = Vocabulary(["a", "b", "c"])
@@ -45,7 +46,7 @@ def test_one2seq_targets_are_one_row_per_document() -> None:
 
 
 @pytest.mark.parametrize("paradigm", ["one2one", "one2set"])
-def test_other_targets_are_phrases_of_a_document(paradigm: str) -> None:
+def test_other_targets_are_the_phrases_of_a_document(paradigm: str) -> None:
     batch = make_batch(DOCUMENTS, V, targets=Targets(paradigm))  # type: ignore[arg-type]
     target, mask = batch.targets
     nothing = [PAD, PAD, PAD]
@@ -58,7 +59,7 @@ def test_other_targets_are_phrases_of_a_document(paradigm: str) -> None:
     assert batch.target_present.tolist() == [[True, True, False], [True, False, False]]
 
 
-def test_to_moves_every_tensor_and_nothing_else() -> None:
+def test_to_moves_all_tensors() -> None:
     batch = make_batch(DOCUMENTS, V, targets=Targets("one2seq"))
     moved = batch.to("meta")
     for field in fields(batch):
@@ -77,7 +78,7 @@ def ids(epoch: list[Batch]) -> list[list[str | None]]:
     return [[document.id for document in batch.documents] for batch in epoch]
 
 
-def test_an_epoch_has_every_document_once() -> None:
+def test_an_epoch_contains_every_document_once() -> None:
     found = ids(list(batches().epoch(0)))
     assert len(found) == len(batches()) == 11
     assert sorted(i for batch in found for i in batch if i) == sorted(str(i) for i in range(103))
@@ -92,7 +93,7 @@ def test_documents_without_phrases_are_left_out() -> None:
     assert not Batches([document], V, too_long, size=10).documents
 
 
-def test_batches_follow_from_seed_and_epoch() -> None:
+def test_batches_depend_on_seed_and_epoch() -> None:
     same = ids(list(batches(seed=3).epoch(1)))
     assert ids(list(batches(seed=3).epoch(1))) == same
     assert ids(list(batches(seed=3).epoch(2))) != same
@@ -100,7 +101,7 @@ def test_batches_follow_from_seed_and_epoch() -> None:
 
 
 @pytest.mark.parametrize("augment", [None, KPDrop("replace", 0.5), KPDrop("augment", 0.5)])
-def test_an_epoch_started_in_the_middle_goes_on_as_if_never_stopped(
+def test_an_epoch_can_be_continued_in_the_middle(
     augment: KPDrop | None,
 ) -> None:
     whole = list(batches(augment=augment).epoch(5))
@@ -112,14 +113,14 @@ def test_an_epoch_started_in_the_middle_goes_on_as_if_never_stopped(
         assert torch.equal(ours.source, theirs.source)
 
 
-def test_a_batch_has_documents_of_like_length() -> None:
+def test_a_batch_has_documents_of_similar_length() -> None:
     padding = [1 - batch.source_mask.float().mean() for batch in batches().epoch(0)]
     assert np.mean(padding) < 0.15
     shuffled = [1 - batch.source_mask.float().mean() for batch in batches(bucket=1).epoch(0)]
     assert np.mean(shuffled) > 0.3
 
 
-def test_augmented_batches_hold_the_original_and_the_dropped_copy() -> None:
+def test_augmented_batches_contain_the_original_and_the_changed_document() -> None:
     [batch] = Batches(
         DOCUMENTS[:1], V, Targets("one2seq"), size=1, augment=KPDrop("augment", 1.0)
     ).epoch(0)

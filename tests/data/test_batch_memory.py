@@ -1,4 +1,4 @@
-"""Documents are encoded once where every epoch would encode them alike, and only there."""
+"""Documents are encoded once if they are the same in every epoch, and only then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import torch
 
 from keywright.data.batch import Batch, Batches, make_batch
 from keywright.data.targets import Targets
-from keywright.data.vocab import EncodedSource, Vocabulary
+from keywright.lexicon import EncodedSource
+from keywright.lexicons.words import Vocabulary
 from keywright.types import Document
 
 DOCUMENTS = [
@@ -42,7 +43,7 @@ def vocabulary() -> Counting:
 
 
 @pytest.mark.parametrize("paradigm", ["one2one", "one2seq", "one2set"])
-def test_a_batch_from_memory_is_the_same_batch(vocabulary: Counting, paradigm: str) -> None:
+def test_cached_documents_give_the_same_batch(vocabulary: Counting, paradigm: str) -> None:
     targets = Targets(paradigm)
     batches = Batches(DOCUMENTS, vocabulary, targets, size=2)
     first = batches.build(0, [0, 1])
@@ -60,7 +61,7 @@ def test_random_orders_differ_between_epochs(vocabulary: Counting) -> None:
     assert vocabulary.encoded == 20
 
 
-def test_augmented_documents_are_made_anew_in_every_epoch(vocabulary: Counting) -> None:
+def test_augmented_documents_are_encoded_in_every_epoch(vocabulary: Counting) -> None:
     def shorten(document: Document, rng: np.random.Generator) -> Sequence[Document]:
         words = document.body.split()
         return [with_body(document, body=" ".join(words[: rng.integers(1, len(words))]))]

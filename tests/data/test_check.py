@@ -1,4 +1,4 @@
-"""Checking finds what is wrong with a corpus, and only that."""
+"""Checking finds the errors of a corpus and nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS = "the of a graph model we show that result is method for data large with 
 
 
 def body(seed: int, length: int = 60) -> list[str]:
-    """Words that no other seed has in the same order."""
+    """Words in an order that no other seed has."""
     rng = random.Random(seed)
     return [rng.choice(WORDS.split()) + "abcdefghij"[rng.randrange(10)] for _ in range(length)]
 
@@ -37,7 +37,7 @@ def test_a_clean_corpus_is_clean(tmp_path):
     assert [file.documents for file in report.files] == [2, 1]
 
 
-def test_malformed_lines_are_counted_and_passed_over(tmp_path):
+def test_malformed_lines_are_counted_and_skipped(tmp_path):
     file = Path(corpus(tmp_path / "a", ("One", body(1)), ("Two", body(2))))
     good = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(good[0] + b"{broken\n" + b"\xff\xfe\n" + b'{"title": 1}\n' + good[1])
@@ -57,7 +57,7 @@ def test_missing_and_empty_gold(tmp_path):
     assert (report.without_gold, report.empty_gold) == ([1], [2, 3])
 
 
-def test_repeats_say_what_is_the_same(tmp_path):
+def test_repeats_are_reported_with_what_is_the_same(tmp_path):
     file = corpus(
         tmp_path / "a",
         ("On graphs", body(1)),
@@ -75,7 +75,7 @@ def test_an_id_used_twice_is_a_repeat(tmp_path):
     assert report.repeats == [(2, 1, "id")]
 
 
-def test_leaks_by_title_whatever_its_case_hyphens_and_digits(tmp_path):
+def test_leaks_are_found_by_title_ignoring_case_hyphens_and_digits(tmp_path):
     train = corpus(tmp_path / "train", ("2-degenerate graphs: A new method", body(1)))
     test = corpus(tmp_path / "test", ("<digit> degenerate graphs a new method .", body(2)))
     assert check([train], [test]).leaks == [Leak(Place(train, 1), Place(test, 1), True, 0.0)]
@@ -86,7 +86,7 @@ def test_leaks_by_title_whatever_its_case_hyphens_and_digits(tmp_path):
     # 60 words have 53 shingles; the first 34 words hold 27 of them, the first 33 hold 26.
     [(34, True), (33, False)],
 )
-def test_leaks_by_half_of_the_shingles(tmp_path, kept, found):
+def test_leaks_are_found_by_half_of_the_shingles(tmp_path, kept, found):
     train = corpus(tmp_path / "train", ("One", body(1)), ("Two", body(2)))
     test = corpus(tmp_path / "test", ("Three", body(2)[:kept] + body(9, 60 - kept)))
     leaks = check([train], [test]).leaks
@@ -95,14 +95,14 @@ def test_leaks_by_half_of_the_shingles(tmp_path, kept, found):
         assert leaks[0].share == pytest.approx(27 / 53)
 
 
-def test_half_of_either_document_is_enough(tmp_path):
+def test_half_of_the_shorter_document_is_enough(tmp_path):
     long = corpus(tmp_path / "long", ("Full text", body(1, 1000)))
     short = corpus(tmp_path / "short", ("Abstract", body(1, 1000)[500:540]))
     (leak,) = check([long], [short]).leaks
     assert leak.share == 1.0
 
 
-def test_leaks_are_the_same_whichever_side_is_larger(tmp_path):
+def test_leaks_do_not_depend_on_which_side_is_larger(tmp_path):
     one = corpus(tmp_path / "one", ("Same", body(1)))
     many = corpus(tmp_path / "many", *((f"Title {word}", body(n)) for n, word in enumerate("abcd")))
     assert len(check([one], [many]).leaks) == 1
@@ -120,13 +120,13 @@ def test_files_are_compared_with_each_other_once(tmp_path):
     assert pairs == {("a", "b"), ("a", "c"), ("b", "c")}
 
 
-def test_texts_shorter_than_a_shingle_and_without_title_match_nothing(tmp_path):
+def test_short_texts_without_title_match_nothing(tmp_path):
     a = corpus(tmp_path / "a", ("", ["short", "text"]))
     b = corpus(tmp_path / "b", ("", ["short", "text"]))
     assert check([a, b]).leaks == []
 
 
-def test_only_letters_count():
+def test_only_letters_are_compared():
     assert letters("A 2-Way <digit> DIGIT DIGITAL e!") == "awaydigitale"
     raw = shingles("In 2019, the so-called BERT-model (large) won all of its 9 tasks.")
     prepared = shingles(
@@ -137,7 +137,7 @@ def test_only_letters_count():
 
 
 @needs_data
-def test_the_raw_and_the_prepared_semeval_are_one_corpus():
+def test_the_raw_and_the_prepared_semeval_are_recognised_as_one_corpus():
     data = SHARED / "data"
     report = check([data / "test-raw/semeval.jsonl"], [data / "test/semeval.jsonl"])
     assert len({leak.place.line for leak in report.leaks}) == 99

@@ -1,4 +1,4 @@
-"""Datasets of the Hugging Face hub are read like files, here from folders saved by the library."""
+"""Datasets of the Hugging Face hub are read like files; here from folders saved by the library."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_a_hub_dataset_with_fields_of_another_format(saved):
 
 
 @pytest.mark.slow
-def test_a_saved_dataset_without_hf_says_how_to_read_it(saved):
+def test_a_saved_dataset_without_hf_is_an_error_with_a_hint(saved):
     with pytest.raises(DataError, match=f"read it as hf:{saved}/midas"):
         list(read_documents(saved / "midas"))
 
 
 @pytest.mark.slow
-def test_what_the_library_cannot_load_is_one_line(tmp_path, monkeypatch):
+def test_a_dataset_that_cannot_be_loaded_is_one_line(tmp_path, monkeypatch):
     pytest.importorskip("datasets", reason="the extra `datasets` is not installed")
     with pytest.raises(
         DataError, match=r"hf:.*: cannot be loaded with Hugging Face datasets"

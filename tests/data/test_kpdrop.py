@@ -18,13 +18,13 @@ def everything(document: Document) -> Document:
     return drop(document, 1.0, np.random.default_rng(0))
 
 
-def test_a_dropped_phrase_leaves_a_blank_wherever_its_stems_occur() -> None:
+def test_all_occurrences_of_a_dropped_phrase_become_blanks() -> None:
     dropped = everything(DOCUMENT)
     assert dropped.title == "<pad> by <pad>"
     assert dropped.body == "<pad> colour graphs. <pad> is hard; an <pad> is not (nor is a graph)."
 
 
-def test_it_becomes_absent_and_stays_a_keyphrase() -> None:
+def test_a_dropped_phrase_becomes_an_absent_keyphrase() -> None:
     dropped = everything(DOCUMENT)
     assert dropped.keyphrases == DOCUMENT.keyphrases
     assert [p.present for p in gold_phrases(DOCUMENT)] == [True, True, False]
@@ -32,7 +32,7 @@ def test_it_becomes_absent_and_stays_a_keyphrase() -> None:
     assert dropped.id == "7"
 
 
-def test_a_run_of_dropped_words_is_one_blank() -> None:
+def test_consecutive_dropped_words_are_one_blank() -> None:
     document = Document(
         title="", body="big red apple pie", keyphrases=("red apple", "apple pie"), tokenised=True
     )
@@ -47,14 +47,14 @@ def test_tokenised_texts_stay_tokenised() -> None:
     assert (dropped.title, dropped.body) == ("<pad>", "the <pad> , again")
 
 
-def test_rate_is_the_share_of_present_phrases_dropped() -> None:
+def test_rate_is_the_share_of_present_phrases_that_are_dropped() -> None:
     rng = np.random.default_rng(1)
     dropped = [drop(DOCUMENT, 0.7, rng) for _ in range(500)]
     assert 0.65 < np.mean(["ants" not in d.body.lower() for d in dropped]) < 0.75
     assert drop(DOCUMENT, 0.0, rng) == DOCUMENT
 
 
-def test_it_follows_from_the_generator_alone() -> None:
+def test_it_depends_on_the_generator_only() -> None:
     draws = [drop(DOCUMENT, 0.5, np.random.default_rng(seed)) for seed in range(30)]
     again = [drop(DOCUMENT, 0.5, np.random.default_rng(seed)) for seed in range(30)]
     assert draws == again
@@ -69,6 +69,6 @@ def test_replace_and_augment() -> None:
     assert both("augment") == [DOCUMENT, everything(DOCUMENT)]
 
 
-def test_a_document_without_gold_is_left_as_it_is() -> None:
+def test_a_document_without_gold_is_not_changed() -> None:
     document = Document(title="a", body="b")
     assert everything(document) == document

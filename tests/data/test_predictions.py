@@ -1,4 +1,4 @@
-"""Every prediction format gives its phrases in order, with whatever scores it has."""
+"""Every prediction format is read with its phrases in order and with its scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def only(path: Path) -> Prediction:
     return prediction
 
 
-def test_chan_text_keeps_every_piece(tmp_path):
+def test_chan_text_keeps_empty_phrases_and_marks(tmp_path):
     (tmp_path / "p").write_text("  a b;c ; ;;<peos>;d|e; \n\n;\n")
     predictions = list(read_predictions(tmp_path / "p"))
     assert [prediction.texts for prediction in predictions] == [
@@ -34,7 +34,7 @@ def test_chan_text_keeps_every_piece(tmp_path):
     ]
 
 
-def test_a_file_of_blank_lines_predicts_nothing_for_each_document(tmp_path):
+def test_blank_lines_are_predictions_without_phrases(tmp_path):
     (tmp_path / "p").write_text("\n\n")
     assert list(read_predictions(tmp_path / "p")) == [Prediction(phrases=())] * 2
 
@@ -85,29 +85,29 @@ def test_plain_strings_are_phrases(tmp_path):
 @pytest.mark.parametrize(
     ("phrase", "message"),
     [
-        ({"text": "a", "token_probs": [1.5]}, r"token_probs must lie in \[0, 1\]"),
-        ({"text": "a", "token_probs": [-0.1]}, r"token_probs must lie in \[0, 1\]"),
-        ({"text": "a", "token_log_probs": [-1, 2]}, "token_log_probs must not be above 0"),
+        ({"text": "a", "token_probs": [1.5]}, r"token_probs must be in \[0, 1\]"),
+        ({"text": "a", "token_probs": [-0.1]}, r"token_probs must be in \[0, 1\]"),
+        ({"text": "a", "token_log_probs": [-1, 2]}, "token_log_probs must be at most 0"),
         ({"text": "a", "token_probs": [0.5], "token_log_probs": [-1]}, "has both token_probs and"),
         ({"token_probs": [0.5]}, "missing required field `text`"),
         (7, "got `int`"),
         ({"text": "a b", "words": -2}, "'a b' has words=-2"),
-        ({"text": "a", "confidence": 1.5}, r"a confidence of 1.5; it must lie in \[0, 1\]"),
+        ({"text": "a", "confidence": 1.5}, r"a confidence of 1.5; it must be in \[0, 1\]"),
     ],
 )
-def test_scores_that_make_no_sense_are_errors(tmp_path, phrase, message):
+def test_impossible_scores_are_errors(tmp_path, phrase, message):
     file = lines(tmp_path / "p", {"phrases": ["fine"]}, {"phrases": [phrase]})
     with pytest.raises(DataError, match=f"p:2: .*{message}"):
         list(read_predictions(file))
 
 
-def test_documents_are_not_taken_for_predictions(tmp_path):
+def test_documents_are_not_read_as_predictions(tmp_path):
     file = lines(tmp_path / "p", {"title": "t", "abstract": "a", "keywords": []})
     with pytest.raises(DataError, match="no known prediction format has the fields 'title'"):
         read_predictions(file)
 
 
-def test_the_formats_there_are():
+def test_the_list_of_formats():
     assert formats() == ["chan", "keywright", "kpeval", "lists", "opennmt"]
 
 
@@ -123,7 +123,7 @@ def test_the_released_predictions(model, phrases):
     assert all(phrase.token_log_probs for p in predictions for phrase in p.phrases)
 
 
-def test_plain_json_lists_are_predictions_and_not_text(tmp_path: Path) -> None:
+def test_json_lists_are_predictions_not_text(tmp_path: Path) -> None:
     path = tmp_path / "lists.jsonl"
     path.write_text('["graph coloring", "planar; graph"]\n[]\n')
     assert [made.texts for made in read_predictions(path)] == [

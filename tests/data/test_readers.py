@@ -1,4 +1,4 @@
-"""Every document format gives the same documents, recognised from its content."""
+"""Every document format is recognised by its content and gives the same documents."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ def only(path: Path | str, **options: object) -> Document:
         ),
     ],
 )  # fmt: skip
-def test_json_lines_of_every_kind(tmp_path, record, title, id):
+def test_all_kinds_of_json_lines(tmp_path, record, title, id):
     document = only(lines(tmp_path / "some.data", record), need_gold=True)
     assert document == Document(title=title, body=BODY, id=id, keyphrases=GOLD)
 
 
-def test_a_note_on_the_source_of_a_document_does_not_make_it_kpeval(tmp_path):
+def test_a_document_that_names_its_source_is_not_kpeval(tmp_path):
     record = {"title": TITLE, "abstract": BODY, "keywords": GOLD, "source": "a journal"}
     assert only(lines(tmp_path / "file", record)).title == TITLE
 
 
-def test_prepared_texts_are_known_as_tokenised(tmp_path):
+def test_prepared_texts_are_recognised_as_tokenised(tmp_path):
     record = {
         "title": "sparse graphs .",
         "abstract": "we study graphs , sparse ones .",
@@ -92,7 +92,7 @@ def test_prepared_texts_are_known_as_tokenised(tmp_path):
     assert only(lines(tmp_path / "file", record)).tokenised
 
 
-def test_no_gold_and_an_empty_list_of_gold_differ(tmp_path):
+def test_missing_gold_differs_from_an_empty_list(tmp_path):
     file = lines(
         tmp_path / "file",
         {"title": TITLE, "abstract": BODY},
@@ -103,7 +103,7 @@ def test_no_gold_and_an_empty_list_of_gold_differ(tmp_path):
     assert [document.keyphrases for document in read_documents(file)] == [None, None, (), ()]
 
 
-def test_gold_that_is_needed_and_missing_is_an_error_with_its_line(tmp_path):
+def test_missing_gold_is_an_error_with_its_line_if_gold_is_needed(tmp_path):
     file = lines(
         tmp_path / "file",
         {"title": TITLE, "abstract": BODY, "keywords": []},
@@ -113,7 +113,7 @@ def test_gold_that_is_needed_and_missing_is_an_error_with_its_line(tmp_path):
         list(read_documents(file, need_gold=True))
 
 
-def test_blank_lines_between_records_are_no_documents(tmp_path):
+def test_blank_lines_between_records_are_skipped(tmp_path):
     file = tmp_path / "file"
     record = json.dumps({"title": TITLE, "abstract": BODY})
     file.write_text(f"\n{record}\n  \n\n{record}\n\n")
@@ -130,7 +130,7 @@ def test_blank_lines_between_records_are_no_documents(tmp_path):
         ("word_nus_testing_context.txt", "word_nus_testing_allkeywords.txt"),
     ],
 )
-def test_a_chan_source_finds_its_target_beside_it(tmp_path, source, target):
+def test_the_target_of_a_chan_source_is_found(tmp_path, source, target):
     (tmp_path / source).write_text("a title . <eos> a body .\nonly a body\n")
     (tmp_path / target).write_text("title;body\n\n")
     assert list(read_documents(tmp_path / source, need_gold=True)) == [
@@ -139,13 +139,13 @@ def test_a_chan_source_finds_its_target_beside_it(tmp_path, source, target):
     ]
 
 
-def test_a_chan_pair_may_be_compressed_one_way_or_another(tmp_path):
+def test_the_files_of_a_chan_pair_may_be_compressed_differently(tmp_path):
     (tmp_path / "test_src.txt.gz").write_bytes(gzip.compress(b"a <eos> b\n"))
     (tmp_path / "test_trg.txt").write_text("c\n")
     assert only(tmp_path / "test_src.txt.gz").keyphrases == ("c",)
 
 
-def test_pieces_of_a_chan_target_stay_as_they_are(tmp_path):
+def test_phrases_of_a_chan_target_are_not_changed(tmp_path):
     (tmp_path / "test_src.txt").write_text("a <eos> b <eos> c\n")
     (tmp_path / "test_trg.txt").write_text(" x ;; <peos>;name|other name;\n")
     document = only(tmp_path / "test_src.txt")
@@ -156,18 +156,18 @@ def test_pieces_of_a_chan_target_stay_as_they_are(tmp_path):
 def test_a_chan_source_without_target_has_no_gold(tmp_path):
     (tmp_path / "test_src.txt").write_text("a <eos> b\n")
     assert only(tmp_path / "test_src.txt").keyphrases is None
-    with pytest.raises(DataError, match=r"test_src.txt:1: has no gold.*twin"):
+    with pytest.raises(DataError, match=r"test_src.txt:1: has no gold.*target file"):
         list(read_documents(tmp_path / "test_src.txt", need_gold=True))
 
 
 @pytest.mark.parametrize(
     ("sources", "targets", "message"),
     [
-        (3, 2, r"test_trg.txt:2: ends at line 2, but its twin .*test_src.txt has a line 3"),
-        (2, 4, r"test_src.txt:2: ends at line 2, but its twin .*test_trg.txt has a line 3"),
+        (3, 2, r"test_trg.txt:2: ends at line 2, but .*test_src.txt has a line 3"),
+        (2, 4, r"test_src.txt:2: ends at line 2, but .*test_trg.txt has a line 3"),
     ],
 )
-def test_a_pair_of_unequal_length_names_the_first_difference(tmp_path, sources, targets, message):
+def test_a_pair_of_different_lengths_is_an_error_with_its_line(tmp_path, sources, targets, message):
     (tmp_path / "test_src.txt").write_text("a <eos> b\n" * sources)
     (tmp_path / "test_trg.txt").write_text("c\n" * targets)
     with pytest.raises(DataError, match=message):
@@ -192,7 +192,7 @@ def test_a_folder_of_text_files(tmp_path):
 
 
 @pytest.mark.parametrize("section", ["", ' section="title" type="title"'])
-def test_ake_references_find_their_texts(tmp_path, section):
+def test_the_texts_of_ake_references_are_found(tmp_path, section):
     (tmp_path / "references").mkdir()
     (tmp_path / "test").mkdir()
     references = tmp_path / "references" / "test.author.stem.json"
@@ -205,7 +205,7 @@ def test_ake_references_find_their_texts(tmp_path, section):
     assert only(references) == expected
 
 
-def test_ake_references_without_their_text_name_the_file_they_miss(tmp_path):
+def test_a_missing_text_of_an_ake_reference_is_named(tmp_path):
     references = tmp_path / "test.author.json"
     references.write_text(json.dumps({"C-1": [["sparse graphs"]], "x" * 5000: [["y"]]}))
     with pytest.raises(DataError, match=r"has keyphrases for 'C-1', but there is no .*C-1.xml"):
@@ -219,13 +219,13 @@ def test_ake_references_without_their_text_name_the_file_they_miss(tmp_path):
 
 def test_a_named_format_is_not_guessed(tmp_path):
     (tmp_path / "list.txt").write_text("a first document\na second document\n")
-    with pytest.raises(DataError, match="is in no known document format; name its format"):
+    with pytest.raises(DataError, match="does not have a known document format; name its format"):
         read_documents(tmp_path / "list.txt")
     documents = list(read_documents(tmp_path / "list.txt", format="chan"))
     assert [document.body for document in documents] == ["a first document", "a second document"]
 
 
-def test_the_formats_there_are():
+def test_the_list_of_formats():
     assert formats() == [
         "ake", "chan", "deepkpg", "deepkpg_text", "folder", "keywright", "kpeval", "meng", "midas",
     ]  # fmt: skip

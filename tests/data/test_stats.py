@@ -1,4 +1,4 @@
-"""The columns by which papers describe corpora, counted by hand on small ones."""
+"""The statistics by which papers describe corpora, checked by hand on small ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_columns_of_the_tables():
     assert found.sections == [2, 0, 0, 2, 0]
 
 
-def test_nothing_gives_zeros_and_no_error():
+def test_an_empty_corpus_has_zeros():
     found = statistics([])
     assert (found.mean, found.variance, found.percent_present) == (0.0, 0.0, 0.0)
 
@@ -46,18 +46,18 @@ def test_nothing_gives_zeros_and_no_error():
 @pytest.mark.parametrize(
     ("word", "section"), [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (8, 4), (9, 4)]
 )
-def test_a_phrase_stands_in_the_fifth_of_the_characters_it_begins_in(tokenised, word, section):
+def test_a_phrase_belongs_to_the_fifth_of_the_text_in_which_it_begins(tokenised, word, section):
     names = [letter * 2 for letter in "abcdefghij"]
     document = Document(title=" ".join(names[:3]), body=" ".join(names[3:]), tokenised=tokenised)
     assert list(present_sections(document, [names[word]])) == [section]
 
 
-def test_a_run_may_cross_from_title_to_body_but_not_begin_inside_a_word():
+def test_a_phrase_may_cross_from_title_to_body_but_not_begin_inside_a_word():
     document = Document(title="neural network", body="models of subnetworks", tokenised=True)
     assert list(present_sections(document, ["network model", "works", ""])) == [0]
 
 
-def test_gold_that_is_stemmed_already_is_not_stemmed_again():
+def test_stemmed_gold_is_not_stemmed_again():
     # "decisions" has the stem "decis", whose own stem is "deci": stemmed twice, it is not found.
     corpus = [Document(title="", body="Hard decisions.", keyphrases=("decis",))]
     assert statistics(corpus).present == 0

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keywright.data.targets import Targets, gold_phrases, split
-from keywright.data.vocab import EOS, NULL, PEOS, SEP, UNK, Vocabulary
 from keywright.errors import ConfigError
+from keywright.lexicon import EOS, NULL, PEOS, SEP, UNK, SpecialIds
+from keywright.lexicons.words import Vocabulary
 from keywright.types import Document
 
 DOCUMENT = Document(
@@ -29,7 +30,7 @@ def test_phrases_are_distinct_by_stems_and_not_empty() -> None:
     ]
 
 
-def test_the_default_order_is_first_occurrence_then_absent_as_given() -> None:
+def test_the_default_order_is_present_by_position_and_then_absent_as_given() -> None:
     assert ordered("present_absent") == ["deep networks", "a", "tree", "learning", "zero"]
 
 
@@ -40,13 +41,13 @@ def test_the_other_orders() -> None:
     assert ordered("given") == ["learning", "tree", "deep networks", "a", "zero"]
 
 
-def test_random_order_is_drawn_from_the_generator_alone() -> None:
+def test_random_order_depends_on_the_generator_only() -> None:
     assert ordered("random", 1) == ordered("random", 1)
     assert len({tuple(ordered("random", seed)) for seed in range(20)}) > 5
     assert sorted(ordered("random", 1)) == ordered("alphabetical")
 
 
-def test_a_run_over_the_border_of_title_and_body_is_not_present() -> None:
+def test_a_phrase_across_the_border_of_title_and_body_is_not_present() -> None:
     document = Document(title="deep", body="network", keyphrases=("deep network", "network"))
     assert [phrase.position for phrase in gold_phrases(document)] == [None, 1]
 
@@ -66,7 +67,7 @@ def test_each_paradigm_has_its_layout() -> None:
         assert sequences(Targets(paradigm), "a b", "y") == [[7, 8, EOS], [UNK, EOS]]  # type: ignore[arg-type]
 
 
-def test_no_phrase_is_still_a_sequence_that_ends() -> None:
+def test_a_sequence_without_phrases_only_ends() -> None:
     assert sequences(Targets("one2seq")) == [[EOS]]
     assert sequences(Targets("one2set")) == []
 
@@ -78,7 +79,7 @@ def test_absent_phrases_can_be_marked() -> None:
     assert sequences(targets, absent=("c",)) == [[PEOS, 9, EOS]]
 
 
-def test_limits_leave_out_long_phrases_and_late_ones() -> None:
+def test_limits_leave_out_long_and_late_phrases() -> None:
     targets = Targets("one2seq", max_phrase=1, max_phrases=2)
     assert sequences(targets, "a b", "c", "d", "e") == [[9, SEP, 10, EOS]]
 
@@ -92,7 +93,7 @@ def test_limits_leave_out_long_phrases_and_late_ones() -> None:
         {"paradigm": "one2seq", "order": "random", "mark_absent": True},
     ],
 )
-def test_what_does_not_fit_is_an_error(settings: dict[str, object]) -> None:
+def test_impossible_settings_are_errors(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         Targets(**settings)  # type: ignore[arg-type]
 
@@ -113,11 +114,19 @@ def test_what_does_not_fit_is_an_error(settings: dict[str, object]) -> None:
 def test_split_finds_the_phrases_of_a_sequence(
     ids: list[int], spans: list[tuple[int, int]]
 ) -> None:
-    assert split(ids) == spans
+    assert split(ids, SpecialIds()) == spans
 
 
 @given(st.lists(st.text("abcdef", min_size=1, max_size=1), min_size=1, max_size=6, unique=True))
 def test_split_inverts_sequences(words: list[str]) -> None:
     [ids] = sequences(Targets("one2seq", order="given"), *words)
     vocabulary = Vocabulary(list("abcdef"))
-    assert [vocabulary.decode(ids[a:b], ()) for a, b in split(ids)] == [[word] for word in words]
+    assert [vocabulary.decode(ids[a:b], ()) for a, b in split(ids, vocabulary.special)] == [
+        [word] for word in words
+    ]
+
+
+def test_phrases_are_left_out_after_ordering() -> None:
+    targets = Targets("one2seq", max_phrases=2)
+    phrases = targets.phrases(DOCUMENT, np.random.default_rng(0))
+    assert [" ".join(phrase.words) for phrase in phrases] == ["deep networks", "a"]

@@ -1,11 +1,11 @@
-"""What is written is read back the same, or refused: never silently changed."""
+"""Everything that is written is read back unchanged, or refused."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from keywright.data.documents import read_documents
@@ -73,7 +73,7 @@ def has_surrogate(value: object) -> bool:
 
 
 def written(write, values, folder, format, name="out_src.txt"):
-    """The file, or None if it was refused; what is refused leaves no file behind."""
+    """The file, or None if it was refused, in which case no file remains."""
     file = folder / name
     try:
         count = write(values, file, format)
@@ -88,7 +88,7 @@ def written(write, values, folder, format, name="out_src.txt"):
 
 
 @given(documents=DOCUMENTS)
-def test_keywright_json_lines_carry_documents_whole(tmp_path_factory, documents):
+def test_keywright_json_lines_preserve_documents(tmp_path_factory, documents):
     file = written(write_documents, documents, tmp_path_factory.mktemp("out"), "keywright")
     if file is None:
         assert has_surrogate(documents)
@@ -97,7 +97,9 @@ def test_keywright_json_lines_carry_documents_whole(tmp_path_factory, documents)
 
 
 @given(documents=DOCUMENTS)
-def test_meng_json_lines_carry_all_but_whether_a_text_is_tokenised(tmp_path_factory, documents):
+def test_meng_json_lines_preserve_all_except_whether_a_text_is_tokenised(
+    tmp_path_factory, documents
+):
     file = written(write_documents, documents, tmp_path_factory.mktemp("out"), "meng")
     if file is None:
         assert has_surrogate(documents)
@@ -111,7 +113,7 @@ def test_meng_json_lines_carry_all_but_whether_a_text_is_tokenised(tmp_path_fact
 @example(documents=[Document(title="a", body="b", keyphrases=("",), tokenised=True)])
 @example(documents=[Document(title="\ufeffa", body="b", keyphrases=(), tokenised=True)])
 @example(documents=[Document(title='{"', body="b", keyphrases=(), tokenised=True)])
-def test_chan_pairs_carry_tokenised_documents_or_refuse(tmp_path_factory, documents):
+def test_chan_pairs_preserve_or_refuse_tokenised_documents(tmp_path_factory, documents):
     file = written(write_documents, documents, tmp_path_factory.mktemp("out"), "chan")
     if file is not None:
         back = [(d.title, d.body, d.keyphrases) for d in read_documents(file, format="chan")]
@@ -124,7 +126,7 @@ def test_chan_pairs_carry_tokenised_documents_or_refuse(tmp_path_factory, docume
         Prediction(phrases=(ScoredPhrase(text="a", token_log_probs=(-math.inf, -0.0, -1e-300)),))
     ]
 )
-def test_keywright_json_lines_carry_predictions_whole(tmp_path_factory, predictions):
+def test_keywright_json_lines_preserve_predictions(tmp_path_factory, predictions):
     file = written(write_predictions, predictions, tmp_path_factory.mktemp("out"), "keywright")
     if file is None:
         assert has_surrogate(predictions)
@@ -133,15 +135,40 @@ def test_keywright_json_lines_carry_predictions_whole(tmp_path_factory, predicti
 
 
 @given(predictions=PREDICTIONS)
-def test_chan_text_carries_phrases_or_refuses(tmp_path_factory, predictions):
+def test_chan_text_preserves_or_refuses_phrases(tmp_path_factory, predictions):
     file = written(write_predictions, predictions, tmp_path_factory.mktemp("out"), "chan")
     if file is not None:
         back = [prediction.texts for prediction in read_predictions(file, format="chan")]
         assert back == [prediction.texts for prediction in predictions]
 
 
+ORDINARY = st.lists(st.text("abcxyz-", min_size=1, max_size=5), min_size=1, max_size=4).map(
+    lambda words: " ".join(words)
+)
+
+
+@settings(deadline=None)
+@given(texts=st.lists(st.tuples(ORDINARY, ORDINARY, st.lists(ORDINARY)), min_size=1, max_size=3))
+def test_chan_text_refuses_nothing_ordinary(tmp_path_factory, texts):
+    documents = [
+        Document(title=title, body=body, keyphrases=tuple(gold), tokenised=True)
+        for title, body, gold in texts
+    ]
+    file = written(write_documents, documents, tmp_path_factory.mktemp("out"), "chan")
+    assert file is not None
+    back = [(d.title, d.body, d.keyphrases) for d in read_documents(file, format="chan")]
+    assert back == [(d.title, d.body, d.keyphrases) for d in documents]
+    predictions = [
+        Prediction(phrases=tuple(ScoredPhrase(text=text) for text in gold)) for _, _, gold in texts
+    ]
+    file = written(write_predictions, predictions, tmp_path_factory.mktemp("out"), "chan")
+    assert file is not None
+    back = [prediction.texts for prediction in read_predictions(file, format="chan")]
+    assert back == [prediction.texts for prediction in predictions]
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
-def test_compressed_output_is_read_like_any_other(tmp_path, suffix):
+def test_compressed_output_is_read_back(tmp_path, suffix):
     documents = [Document(title="a", body="b", keyphrases=("c",), tokenised=True)]
     for format in ("keywright", "meng", "chan"):
         file = tmp_path / f"{format}_src.txt{suffix}"
@@ -149,7 +176,7 @@ def test_compressed_output_is_read_like_any_other(tmp_path, suffix):
         assert list(read_documents(file)) == documents
 
 
-def test_raw_text_is_normalised_on_its_way_to_chan(tmp_path):
+def test_raw_text_is_normalised_for_chan(tmp_path):
     document = Document(
         title="BERT-2 wins.", body="It won in 2019; we don't know why.", keyphrases=("R&D", "?!")
     )
@@ -159,35 +186,37 @@ def test_raw_text_is_normalised_on_its_way_to_chan(tmp_path):
     assert back.keyphrases == ("r&d",)
 
 
-def test_a_phrase_that_chan_text_cannot_carry_is_named(tmp_path):
+def test_a_phrase_that_chan_text_cannot_express_is_named(tmp_path):
     prediction = Prediction(phrases=(ScoredPhrase(text="a;b"),), document_id="d7")
-    with pytest.raises(DataError, match=r"prediction 1 \('d7'\) has phrases that Chan text cannot"):
+    with pytest.raises(DataError, match=r"prediction 1 \('d7'\) has phrases that chan text cannot"):
         write_predictions([prediction], tmp_path / "p", "chan")
     assert not list(tmp_path.iterdir())
 
 
-def test_documents_without_gold_make_no_target_file(tmp_path):
+def test_documents_without_gold_have_no_target_file(tmp_path):
     document = Document(title="a", body="b", tokenised=True)
     write_documents([document], tmp_path / "test_src.txt", "chan")
     assert [file.name for file in tmp_path.iterdir()] == ["test_src.txt"]
     (tmp_path / "test_trg.txt").write_text("old\n")
-    with pytest.raises(DataError, match=r"test_trg.txt: would be taken for the gold"):
+    with pytest.raises(DataError, match=r"test_trg.txt: would be read as the keyphrases"):
         write_documents([document], tmp_path / "test_src.txt", "chan")
 
 
-def test_a_pair_needs_gold_throughout_or_not_at_all(tmp_path):
+def test_all_documents_of_a_pair_need_gold_or_none(tmp_path):
     documents = [
         Document(title="a", body="b", keyphrases=(), tokenised=True),
         Document(title="a", body="b", tokenised=True),
     ]
-    with pytest.raises(DataError, match="document 2: all documents of a pair need gold, or none"):
+    with pytest.raises(
+        DataError, match="document 2: all documents of a pair need keyphrases, or none"
+    ):
         write_documents(documents, tmp_path / "test_src.txt", "chan")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_source_file_needs_a_name_that_has_a_twin(tmp_path):
+def test_the_name_of_a_source_file_must_determine_its_target_file(tmp_path):
     document = Document(title="a", body="b", keyphrases=(), tokenised=True)
-    with pytest.raises(DataError, match="is no name for a source file"):
+    with pytest.raises(DataError, match="is not the name of a source file"):
         write_documents([document], tmp_path / "out.txt", "chan")
 
 
@@ -201,19 +230,19 @@ def test_a_source_file_needs_a_name_that_has_a_twin(tmp_path):
         ScoredPhrase(text="a", score=-math.inf),
     ],
 )
-def test_numbers_that_json_would_lose_are_refused(tmp_path, phrase):
-    with pytest.raises(DataError, match="prediction 1 gives 'a'"):
+def test_numbers_that_json_cannot_express_are_refused(tmp_path, phrase):
+    with pytest.raises(DataError, match=r"prediction 1 has .* for 'a'"):
         write_predictions([Prediction(phrases=(phrase,))], tmp_path / "p")
 
 
-def test_a_format_that_cannot_be_written_suggests_those_that_can(tmp_path):
+def test_a_format_that_cannot_be_written_suggests_others(tmp_path):
     with pytest.raises(UnknownNameError, match=r"'menk'; did you mean 'meng'\?"):
         write_documents([], tmp_path / "d", "menk")
     with pytest.raises(UnknownNameError, match="known: chan, keywright"):
         write_predictions([], tmp_path / "p", "opennmt")
 
 
-def test_an_error_while_reading_leaves_no_half_written_output(tmp_path):
+def test_an_error_while_reading_leaves_no_incomplete_output(tmp_path):
     (tmp_path / "in").write_text('{"title": "t", "abstract": "a"}\nrubbish\n')
     with pytest.raises(DataError, match="in:2: is not JSON"):
         write_documents(read_documents(tmp_path / "in"), tmp_path / "out")

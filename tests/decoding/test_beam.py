@@ -1,17 +1,18 @@
-"""Beam search against brute force: all sequences, or a list-based beam search, are the oracle."""
+"""Beam search against brute force over all sequences and against a beam search with lists."""
 
 import math
 
 import pytest
 import torch
 
-from keywright.decoding import beam, exhaustive, greedy
-from keywright.decoding._rows import Hypothesis
-from keywright.decoding._rules import Rules
+from keywright.decoding.rules import DecodingRules
+from keywright.decoding.strategies import beam, exhaustive, greedy
+from keywright.decoding.strategies._rows import Hypothesis
 from tests.decoding.fake import (
     EOS,
     NULL,
     SEP,
+    SPECIAL,
     A,
     B,
     C,
@@ -38,12 +39,15 @@ def found(hypotheses: list[Hypothesis]) -> list[tuple[int, ...]]:
 def run(strategy, table: Table, *bodies: str, paradigm="one2seq", slots=1, **options):
     config = strategy.Config(**options)
     return strategy.search(
-        config, FakeGenerator(table, slots), batch(*bodies), Rules(config, paradigm)
+        config,
+        FakeGenerator(table, slots),
+        batch(*bodies),
+        DecodingRules(config, paradigm, SPECIAL),
     )
 
 
 def reference(table: Table, body: str, width: int, alpha: float, length: int, slot: int = 0):
-    """Beam search as its definition says it, with lists."""
+    """Beam search by its definition, with lists."""
     beams = [((), 0.0, False)]
     for _ in range(length):
         candidates = []
@@ -81,7 +85,7 @@ def test_stopping_early_does_not_change_the_best_sequence(alpha, seed):
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("width", [1, 2, 3, 7])
-def test_a_narrow_beam_keeps_what_the_definition_keeps(alpha, width):
+def test_a_narrow_beam_equals_the_definition(alpha, width):
     table = random([A, B, C, SEP, EOS], seed=width)
     bodies = [f"document {i}" for i in range(6)]
     together = run(
@@ -92,7 +96,7 @@ def test_a_narrow_beam_keeps_what_the_definition_keeps(alpha, width):
         assert found(hypotheses) == [tokens for tokens, _, _ in expected]
 
 
-def test_slots_are_searched_each_for_itself():
+def test_slots_are_searched_independently():
     table = random([A, B, NULL, EOS], seed=11)
     rows = run(exhaustive, table, "x", "y", paradigm="one2set", slots=3, width=200, max_length=4)
     for row, (body, slot) in zip(rows, [(b, s) for b in "xy" for s in range(3)], strict=True):
@@ -120,22 +124,22 @@ def test_length_normalisation_prefers_the_longer_sequence():
     assert by_mean.score == pytest.approx(math.log(0.36) / 3)
 
 
-def test_equally_good_sequences_come_in_the_order_of_their_tokens():
+def test_equally_good_sequences_are_sorted_by_their_tokens():
     equal = {A: 0.25, B: 0.25, C: 0.25, EOS: 0.25}
     [hypotheses] = run(exhaustive, lambda *_: equal, "x", width=6, max_length=2)
-    # <eos> alone is likeliest; of the equal pairs those of the first beam, then smaller ids.
+    # <eos> alone is the most likely; of equal pairs, first the first beam, then smaller ids.
     assert found(hypotheses) == [(EOS,), (A, EOS), (A, A), (A, B), (A, C), (B, EOS)]
     [few] = run(exhaustive, lambda *_: equal, "x", width=2, max_length=1)
     assert found(few) == [(EOS,), (A,)]
 
 
-def test_what_the_model_holds_impossible_is_no_hypothesis():
+def test_impossible_sequences_are_not_hypotheses():
     [hypotheses] = run(exhaustive, fixed({(): {A: 1.0}}), "x", width=50)
     assert found(hypotheses) == [(A, EOS)]
 
 
-def test_a_search_that_is_over_leaves_the_batch_and_idle_lanes_are_dropped():
-    # Document "long" says eight tokens for certain, "short" ends at once.
+def test_finished_searches_and_idle_lanes_are_removed():
+    # Document "long" certainly has eight tokens, "short" ends at once.
     def table(body: str, slot: int, prefix: tuple[int, ...]) -> dict[int, float]:
         if body == "short" or len(prefix) == 8:
             return {EOS: 1.0}
@@ -143,12 +147,33 @@ def test_a_search_that_is_over_leaves_the_batch_and_idle_lanes_are_dropped():
 
     model = FakeGenerator(table)
     config = beam.Config(width=4)
-    beam.search(config, model, batch("short", "long"), Rules(config, "one2seq"))
+    beam.search(config, model, batch("short", "long"), DecodingRules(config, "one2seq", SPECIAL))
     assert model.steps == [2, *[1] * 8]
 
 
-def test_first_best_takes_the_first_of_equals():
+def test_first_best_returns_the_first_of_equal_values():
     scores = torch.tensor([[1.0, 3.0, 2.0, 3.0, 3.0, 0.0], [0.0, -math.inf, 0.0, 5.0, 0.0, 0.0]])
     values, places = beam.first_best(scores, 2)
     assert places.tolist() == [[1, 3], [3, 0]]
     assert values.tolist() == [[3.0, 3.0], [5.0, 0.0]]
+
+
+def test_attended_positions_follow_their_beams():
+    """The position attended to after a prefix is a number that depends on the prefix."""
+
+    def attend(prefix: tuple[int, ...]) -> int:
+        return sum(7 * token + place for place, token in enumerate(prefix, 1)) % 11
+
+    table = random([A, B, C, EOS], seed=8)
+    config = exhaustive.Config(width=5, max_length=5)
+    model = FakeGenerator(table, attention=attend)
+    source = batch(" ".join("abcabcabcabc"), "b")
+    rules = DecodingRules(config, "one2seq", SPECIAL)
+    crossed = 0
+    for hypotheses in exhaustive.search(config, model, source, rules):
+        for hypothesis in hypotheses:
+            tokens = tuple(hypothesis.tokens)
+            expected = [attend(tokens[:place]) for place in range(len(tokens))]
+            assert hypothesis.attended == expected
+            crossed += len(set(expected)) > 1
+    assert crossed

@@ -1,4 +1,4 @@
-"""From tokens to predictions: what a phrase carries, what is left out, and the order."""
+"""From tokens to predictions: the content of phrases, which ones are left out, and their order."""
 
 import math
 
@@ -6,9 +6,9 @@ import pytest
 
 from keywright.config import Part
 from keywright.data.batch import make_batch
-from keywright.data.vocab import Vocabulary
-from keywright.decoding import Decoder
+from keywright.decoding.decoder import Decoder
 from keywright.errors import ConfigError
+from keywright.lexicons.words import Vocabulary
 from keywright.types import Document
 from tests.decoding.fake import (
     EOS,
@@ -26,7 +26,7 @@ from tests.decoding.fake import (
     fixed,
 )
 
-X = VOCABULARY.size  # the first word of the document that the vocabulary does not know
+X = VOCABULARY.size  # the first word of the document that is not in the vocabulary
 
 
 def decode(table: Table, strategy="greedy", paradigm="one2seq", slots=1, attention=None, **options):
@@ -37,13 +37,13 @@ def decode(table: Table, strategy="greedy", paradigm="one2seq", slots=1, attenti
     return prediction
 
 
-def says(*tokens: int, probability: float = 0.9) -> Table:
-    """A table that says just these tokens, then goes on for ever."""
+def generating(*tokens: int, probability: float = 0.9) -> Table:
+    """A table that generates exactly these tokens, and then continues for ever."""
     rows = {tokens[:i]: {token: probability} for i, token in enumerate(tokens)}
     return lambda body, slot, prefix: rows.get(prefix, {A: 1.0})
 
 
-def test_a_phrase_carries_its_words_and_conditional_log_probabilities_without_marks():
+def test_a_phrase_has_its_words_and_log_probabilities_without_special_tokens():
     rows = {
         (): {A: 0.5},
         (A,): {B: 0.25},
@@ -58,37 +58,49 @@ def test_a_phrase_carries_its_words_and_conditional_log_probabilities_without_ma
     assert first.token_log_probs == pytest.approx((math.log(0.5), math.log(0.25)))
     assert second.token_log_probs == pytest.approx((math.log(0.75),))
     assert (first.words, second.words) == (2, 1)
-    assert first.score is None  # a sequence has its own order
+    assert first.score is None  # phrases of a sequence are not ranked
 
 
-def test_empty_phrases_and_present_absent_marks_are_no_phrases():
-    assert decode(says(SEP, A, PEOS, SEP, B, EOS)).texts == ("a", "b")
-    assert decode(says(EOS)).texts == ()
+def test_empty_phrases_and_present_absent_marks_are_left_out():
+    assert decode(generating(SEP, A, PEOS, SEP, B, EOS)).texts == ("a", "b")
+    assert decode(generating(EOS)).texts == ()
+
+
+def test_a_phrase_of_blanks_is_left_out():
+    class Blanks(Vocabulary):
+        """Its token "b" is a blank, as tokens of byte-level tokenizers can be."""
+
+        def decode(self, ids, extension):
+            return " ".join(super().decode(ids, extension)).replace("b", " ").split()
+
+    decoder = Decoder(Part("greedy"), Blanks(["a", "b", "c"]), "one2seq")
+    [prediction] = decoder(FakeGenerator(generating(B, SEP, A, B, EOS)), batch("x"))
+    assert prediction.texts == ("a",)
 
 
 def test_a_phrase_cut_by_the_length_limit_is_left_out():
-    assert decode(says(A, SEP, B, C, EOS), max_length=4).texts == ("a",)
-    assert decode(says(A, SEP, B, C, EOS), max_length=5).texts == ("a", "b c")
+    assert decode(generating(A, SEP, B, C, EOS), max_length=4).texts == ("a",)
+    assert decode(generating(A, SEP, B, C, EOS), max_length=5).texts == ("a", "b c")
 
 
-def test_repeated_phrases_stay_unless_told_otherwise():
-    table = says(A, SEP, B, SEP, A, EOS)
+def test_repeated_phrases_are_kept_by_default():
+    table = generating(A, SEP, B, SEP, A, EOS)
     assert decode(table).texts == ("a", "b", "a")
     assert decode(table, unique_phrases=True).texts == ("a", "b")
 
 
 def test_phrases_with_unknown_words_are_dropped_kept_or_completed():
-    table = says(A, UNK, SEP, B, EOS)
+    table = generating(A, UNK, SEP, B, EOS)
     assert decode(table).texts == ("b",)
     assert decode(table, unknown="keep").texts == ("a <unk>", "b")
-    # The position attended to while saying the second token is 3: "neural".
+    # The position attended to at the second token is 3: "neural".
     completed = decode(table, unknown="replace", attention=lambda prefix: 3 if prefix else 0)
     assert completed.texts == ("a neural", "b")
 
 
 @pytest.mark.parametrize("body", ["", "<unk>", "<pad>"])
-def test_an_unknown_word_that_no_word_can_complete_is_dropped(body):
-    model = FakeGenerator(says(UNK, SEP, B, EOS), attention=lambda prefix: 0)
+def test_an_unknown_word_without_replacement_is_dropped(body):
+    model = FakeGenerator(generating(UNK, SEP, B, EOS), attention=lambda prefix: 0)
     decoder = Decoder(Part("greedy", {"unknown": "replace"}), VOCABULARY, "one2seq")
     document = Document(title="", body=body, tokenised=True)
     [prediction] = decoder(model, make_batch([document], VOCABULARY))
@@ -97,10 +109,10 @@ def test_an_unknown_word_that_no_word_can_complete_is_dropped(body):
 
 def test_completing_unknown_words_needs_attention():
     with pytest.raises(ConfigError, match=r"decode.unknown.*attention"):
-        decode(says(UNK, EOS), unknown="replace")
+        decode(generating(UNK, EOS), unknown="replace")
 
 
-def test_slots_of_a_set_are_listed_by_confidence_and_null_is_none():
+def test_slots_are_sorted_by_confidence_and_null_gives_no_phrase():
     def table(body: str, slot: int, prefix: tuple[int, ...]) -> dict[int, float]:
         slots = [{(): {A: 0.6}}, {(): {NULL: 0.9}}, {(): {B: 0.9}, (B,): {C: 0.8}}, {(): {A: 0.7}}]
         return slots[slot].get(prefix, {EOS: 1.0})
@@ -115,7 +127,7 @@ def test_slots_of_a_set_are_listed_by_confidence_and_null_is_none():
     assert decode(table, paradigm="one2set", slots=4, max_phrases=1).texts == ("b c",)
 
 
-def test_no_two_slots_begin_alike_if_told_so():
+def test_slots_can_be_required_to_begin_differently():
     def table(body: str, slot: int, prefix: tuple[int, ...]) -> dict[int, float]:
         slots = [{(): {A: 0.6}}, {(): {A: 0.9}, (A,): {B: 0.9}}, {(): {B: 0.5}}]
         return slots[slot].get(prefix, {EOS: 1.0})
@@ -151,7 +163,7 @@ def test_exhaustive_decoding_ranks_the_phrases_of_all_beams(rank, texts, scores)
     assert [phrase.score for phrase in prediction.phrases] == pytest.approx(list(scores))
 
 
-def test_exhaustive_decoding_of_single_phrases_gives_them_by_probability():
+def test_exhaustive_decoding_of_single_phrases_sorts_them_by_probability():
     rows = {(): {A: 0.6, B: 0.4}, (A,): {EOS: 0.5, B: 0.5}, (A, B): {EOS: 1.0}, (B,): {EOS: 1.0}}
     prediction = decode(fixed(rows), "exhaustive", "one2one", width=10)
     assert prediction.texts == ("b", "a", "a b")
@@ -160,7 +172,7 @@ def test_exhaustive_decoding_of_single_phrases_gives_them_by_probability():
     )
 
 
-def test_phrases_with_the_same_stems_are_one_and_share_their_votes():
+def test_phrases_with_the_same_stems_are_merged_and_share_their_votes():
     words = Vocabulary(["networks", "network", "graph"])
     table = fixed({(): {A: 0.3, B: 0.25, C: 0.45}})  # the ids of the three words
     decoder = Decoder(Part("exhaustive", {"width": 5, "rank": "votes"}), words, "one2one")

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 import torch
 
-from keywright.decoding import sample
-from keywright.decoding._rules import Rules
-from tests.decoding.fake import EOS, SEP, A, B, C, FakeGenerator, batch, fixed, random
+from keywright.decoding.rules import DecodingRules
+from keywright.decoding.strategies import sample
+from tests.decoding.fake import EOS, SEP, SPECIAL, A, B, C, FakeGenerator, batch, fixed, random
 
 TABLE = fixed({(): {A: 0.5, B: 0.3, C: 0.15, EOS: 0.05}})
 BODIES = [f"document {i}" for i in range(4000)]
@@ -20,7 +20,10 @@ def first_tokens(**options) -> Counter[int]:
 def search(table, *bodies, slots=1, **options):
     config = sample.Config(**options)
     return sample.search(
-        config, FakeGenerator(table, slots), batch(*bodies), Rules(config, "one2seq")
+        config,
+        FakeGenerator(table, slots),
+        batch(*bodies),
+        DecodingRules(config, "one2seq", SPECIAL),
     )
 
 

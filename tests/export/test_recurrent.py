@@ -1,4 +1,4 @@
-"""Graphs of recurrent models: torch's distributions, step by step."""
+"""Graphs of recurrent models have the same distributions as torch, step by step."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from keywright import runtime
-from keywright.export import ParityError, export, recurrent
+from keywright import runs, runtime
+from keywright.export.graphs import recurrent
 from keywright.export.parity import compare
-from keywright.runtime.engine import Rows
+from keywright.export.run import ParityError, export
+from keywright.runtime.engine import GrowingRows
 from keywright.runtime.sources import make_sources
-from keywright.training import run as runs
 from keywright.types import Document
 from tests.models.conftest import TINY
 from tests.runtime.models import Pair, make_pair
 
 NAMES = ("cat_seq", "cat_seq_d")
-# Long ones and short ones together, unknown words, blanks, and nothing at all.
+# Long and short documents, unknown words, blanks, and an empty document.
 DOCUMENTS = (
     Document(title="", body=""),
     Document(title="Rivers", body=""),
@@ -46,18 +46,18 @@ def test_distributions_are_those_of_torch(pair: Pair) -> None:
 def test_probabilities_sum_to_one(pair: Pair) -> None:
     exported = runtime.load(pair.exported, threads=1).decode
     sources = make_sources(DOCUMENTS, exported.vocabulary, None)
-    rows = Rows(exported.engine, exported.engine.read(sources))
+    rows = GrowingRows(exported.engine, exported.engine.read(sources))
     first, _ = rows.step(rows.start())
     second, _ = rows.step(first.argmax(axis=1))
     rows.keep(np.array([1, 4]))
     third, attended = rows.step(second[[1, 4]].argmax(axis=1))
     for log_probs in (first, second, third):
         assert np.exp(log_probs.astype(np.float64)).sum(axis=1) == pytest.approx(1, abs=1e-5)
-    # No row looks at the pads behind its own document.
+    # No row attends to the padding after its document.
     assert (attended < sources.mask.sum(axis=1)[[1, 4]]).all()
 
 
-def test_gates_in_the_wrong_order_are_noticed(pair: Pair, tmp_path: Path, monkeypatch) -> None:
+def test_gates_in_the_wrong_order_are_detected(pair: Pair, tmp_path: Path, monkeypatch) -> None:
     def in_torch_order(gru: torch.nn.GRU, *names: str) -> np.ndarray:
         return torch.cat([getattr(gru, name).detach() for name in names]).numpy()
 
@@ -66,10 +66,12 @@ def test_gates_in_the_wrong_order_are_noticed(pair: Pair, tmp_path: Path, monkey
         export(pair.run, tmp_path / "new")
 
 
-def test_int8_is_for_the_matrices_that_grow_with_the_vocabulary(pair: Pair, tmp_path: Path) -> None:
-    """A byte for a number of embedding and output layer, and two scales for each word."""
+def test_int8_is_used_for_the_matrices_that_grow_with_the_vocabulary(
+    pair: Pair, tmp_path: Path
+) -> None:
+    """One byte per number of the embedding and the output layer, and two scales per word."""
     export(pair.run, tmp_path / "int8", int8=True)
     sizes = [(f / "weights.bin").stat().st_size for f in (pair.exported, tmp_path / "int8")]
     words = runs.load(pair.run).vocabulary.size
     saved = words * (3 * (TINY["cat_seq"]["embedding"] + TINY["cat_seq"]["decoder"]) - 2 * 4)
-    assert sizes[0] - sizes[1] == pytest.approx(saved, abs=6 * 64)  # pieces are aligned
+    assert sizes[0] - sizes[1] == pytest.approx(saved, abs=6 * 64)  # tensors are aligned

@@ -20,14 +20,14 @@ def test_no_phrase_crosses_from_the_title_to_the_body(title, body, text):
     assert running_text(Document(title=title, body=body)) == text
 
 
-def test_placeholders_of_prepared_texts_are_no_words():
+def test_placeholders_of_prepared_texts_are_not_words():
     document = Document(title="<digit> d graphs .", body="an <unk> edge", tokenised=True)
     assert running_text(document) == "0 d graphs. an, edge"
     written = Document(title="", body="the tag <unk> in HTML")
     assert running_text(written) == "the tag <unk> in HTML"
 
 
-def test_phrases_of_prepared_texts_are_spelt_as_their_gold_is():
+def test_phrases_of_prepared_texts_are_normalised_like_their_gold():
     prepared = Document(id="d", title="", body="", tokenised=True)
     made = prediction(prepared, [("0 d graphs", 0.5), ("edge", 0.25)])
     assert made.document_id == "d"

@@ -40,7 +40,7 @@ def test_counts_times_rarity():
     assert first["edges"] == pytest.approx(math.log2(4 / 3))
 
 
-def test_best_first_and_the_earlier_of_equals_first():
+def test_phrases_are_ordered_by_score_and_then_by_position():
     [first, *_] = tfidf.build(tfidf.Config(max_phrases=3)).predict(DOCUMENTS)
     assert first.document_id == "d1"
     assert first.texts[:2] == ("sparse", "sparse graphs")
@@ -58,7 +58,7 @@ def test_candidates_have_no_stopwords_no_punctuation_and_do_not_cross_the_title(
         assert not any("." in text for text in scores)
 
 
-def test_numbers_and_single_letters_are_no_candidates():
+def test_numbers_and_single_letters_are_not_candidates():
     [only] = tfidf.build(tfidf.Config(max_phrases=100)).predict(
         [document("", "Model x has 12 layers, ai and c++ tools")]
     )

@@ -12,11 +12,11 @@ import keywright
 from keywright import predictor
 from keywright.calibration.recalibrate import Isotonic, Recalibrator
 from keywright.errors import ConfigError, DataError
-from keywright.export import export
+from keywright.export.run import export
 from keywright.generation import engine
-from keywright.generation.engine import Keywright, Wanted
+from keywright.generation.engine import Keywright, Selection
 from keywright.generation.keyphrases import Keyphrase
-from keywright.predictor import Loaded, load
+from keywright.predictor import LoadedModel, load
 from keywright.runtime.folder import MANIFEST
 from keywright.types import Document, Prediction, ScoredPhrase
 from tests.models.conftest import DOCUMENTS
@@ -53,13 +53,13 @@ class Says:
         )
 
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        return (Prediction(document_id=one.id, phrases=self.phrases) for one in documents)
+        return (Prediction(document_id=document.id, phrases=self.phrases) for document in documents)
 
 
 def keywright_saying(
     monkeypatch: pytest.MonkeyPatch, recalibrator: Recalibrator | None, **phrases: float
 ) -> Keywright:
-    loaded = Loaded(Says(**phrases), {}, recalibrator)
+    loaded = LoadedModel(Says(**phrases), {}, recalibrator)
     monkeypatch.setattr(engine, "load", lambda model, **_: loaded)
     return Keywright("fake")
 
@@ -90,23 +90,26 @@ def test_a_changed_or_unlisted_confidence_file_is_refused(folder: Path, tmp_path
             load(copy)
 
 
-def test_what_is_no_recalibrator_is_not_exported(folder: Path, tmp_path: Path) -> None:
+def test_an_invalid_recalibrator_is_not_exported(folder: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"method": "magic"}')
-    with pytest.raises(DataError, match=r"wrong\.json: is no recalibrator"):
+    with pytest.raises(DataError, match=r"wrong\.json: is not a recalibrator"):
         export(folder / "run", tmp_path / "out", confidence=wrong)
     assert not (tmp_path / "out").exists()
 
 
-def test_probabilities_are_confidences_and_give_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keyphrases_are_ordered_by_their_confidence(monkeypatch: pytest.MonkeyPatch) -> None:
     kw = keywright_saying(monkeypatch, RECALIBRATOR, astronomy=-0.01, sand=-0.5)
-    found = kw.generate("Rivers carry sand.")
-    assert [(one.text, one.present) for one in found] == [("sand", True), ("astronomy", False)]
-    assert [one.probability for one in found] == pytest.approx([0.303, 0.099], abs=1e-3)
+    found = kw.generate("Rivers carry sand.", Selection(top=0))
+    assert [(keyphrase.text, keyphrase.present) for keyphrase in found] == [
+        ("sand", True),
+        ("astronomy", False),
+    ]
+    assert [keyphrase.probability for keyphrase in found] == pytest.approx([0.303, 0.099], abs=1e-3)
     assert kw.calibrated
 
 
-def test_presence_is_that_in_the_whole_document_not_in_a_window(
+def test_presence_is_decided_for_the_whole_document_not_for_a_window(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kw = keywright_saying(monkeypatch, RECALIBRATOR, sand=-0.5)
@@ -116,13 +119,13 @@ def test_presence_is_that_in_the_whole_document_not_in_a_window(
     assert found.probability == pytest.approx(0.303, abs=1e-3)
 
 
-def test_a_phrase_that_no_curve_was_fitted_for_has_no_probability(
+def test_a_phrase_without_a_fitted_curve_has_no_probability(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     recalibrator = Recalibrator(method="isotonic", present=RECALIBRATOR.present, absent=None)
     kw = keywright_saying(monkeypatch, recalibrator, astronomy=-0.01, sand=-3.0)
     found = kw.generate("Rivers carry sand.")
-    assert [(one.text, one.probability is None) for one in found] == [
+    assert [(keyphrase.text, keyphrase.probability is None) for keyphrase in found] == [
         ("sand", False),
         ("astronomy", True),
     ]
@@ -138,18 +141,18 @@ def phrases(*probabilities: float | None) -> list[Keyphrase]:
 @pytest.mark.parametrize(
     ("precision", "kept"), [(0.95, 0), (0.9, 1), (0.85, 2), (0.8, 3), (0.7, 3), (0.6, 4), (0.1, 4)]
 )
-def test_the_longest_best_part_of_the_wanted_precision_is_kept(precision: float, kept: int) -> None:
+def test_the_longest_list_with_the_given_precision_is_kept(precision: float, kept: int) -> None:
     found = phrases(0.9, 0.8, 0.7, 0.2, None)  # means 0.9, 0.85, 0.8, 0.65
-    assert Wanted(precision=precision)(found) == found[:kept]
+    assert Selection(precision=precision)(found, words=100) == found[:kept]
 
 
 def test_precision_needs_calibrated_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     kw = keywright_saying(monkeypatch, None, sand=-0.5)
     with pytest.raises(ConfigError, match="no calibrated probabilities"):
-        kw.generate(["Rivers carry sand."], Wanted(precision=0.8))
+        kw.generate(["Rivers carry sand."], Selection(precision=0.8))
 
 
-def test_the_default_model_is_used_where_none_is_named(
+def test_the_default_model_is_used_if_none_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(predictor, "DEFAULT_FOLDER", folder / "model")
@@ -159,7 +162,8 @@ def test_the_default_model_is_used_where_none_is_named(
     assert kw.generate(text) == Keywright(folder / "model").generate(text)
     assert pickle.loads(pickle.dumps(kw)).generate(text) == kw.generate(text)
     assert kw.warnings(Document(title="", body="Тепловые насосы обогревают старые дома")) == [
-        "does not look English; the model was trained on English"
+        "is in a language that is not known; the model was trained on English, so phrases of the "
+        "text are ranked by frequency and place, without probabilities"
     ]
     assert Keywright(folder / "model").warnings(Document(title="", body="Тепловые насосы")) == []
 
@@ -168,5 +172,5 @@ def test_an_installation_without_the_model_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(predictor, "DEFAULT_FOLDER", tmp_path)
-    with pytest.raises(ConfigError, match="comes without the default model"):
+    with pytest.raises(ConfigError, match="has no default model"):
         Keywright()

@@ -11,7 +11,7 @@ import pytest
 
 from keywright.errors import ConfigError
 from keywright.generation.engine import Keywright
-from keywright.predictor import Loaded
+from keywright.predictor import LoadedModel
 from keywright.types import Document, Prediction, ScoredPhrase
 
 pytest.importorskip("sklearn", reason="the extra [sklearn] is not installed")
@@ -33,7 +33,7 @@ TEXTS = [
 ]
 
 
-def test_inflections_share_a_column_named_by_the_commonest_spelling() -> None:
+def test_inflections_share_a_column_named_by_the_most_common_spelling() -> None:
     transformer = KeyphraseTransformer("textrank", min_df=2)
     matrix = transformer.fit_transform(TEXTS)
     names = list(transformer.get_feature_names_out())
@@ -62,7 +62,7 @@ class _Sure:
 
 def test_values_are_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Keywright("textrank")
-    monkeypatch.setattr(engine, "_loaded", Loaded(_Sure(), {}))
+    monkeypatch.setattr(engine, "_loaded", LoadedModel(_Sure(), {}))
     transformer = KeyphraseTransformer(engine)
     matrix = transformer.fit_transform(["bees dance", "bees"])
     assert list(transformer.get_feature_names_out()) == ["bees", "dance"]
@@ -94,12 +94,12 @@ def test_pipelines_searches_clones_and_pickles() -> None:
         checks.check_set_params,
     ],
 )
-def test_scikit_learn_finds_it_in_order(check: Callable[[str, Any], None]) -> None:
-    """The checks of estimators that need no numbers as input."""
+def test_scikit_learns_own_checks_pass(check: Callable[[str, Any], None]) -> None:
+    """Its checks of estimators that do not need numeric input."""
     check("KeyphraseTransformer", KeyphraseTransformer())
 
 
-def test_a_search_with_the_model_of_the_package() -> None:
+def test_a_search_with_the_default_model() -> None:
     texts = [
         "Heat pumps warm old houses, and a heat pump saves gas.",
         "The heat pump of a house needs electricity.",
@@ -113,9 +113,9 @@ def test_a_search_with_the_model_of_the_package() -> None:
     )
     search = GridSearchCV(pipeline, {"keyphrases__min_df": [1, 2]}, cv=2)
     search.fit(texts, [0, 0, 0, 1, 1, 1])
-    again = pickle.loads(pickle.dumps(search))
+    restored = pickle.loads(pickle.dumps(search))
     new = ["A heat pump in the cellar.", "What neural networks learn."]
-    assert again.predict(new).tolist() == search.predict(new).tolist() == [0, 1]
+    assert restored.predict(new).tolist() == search.predict(new).tolist() == [0, 1]
 
 
 def test_misuse_is_refused() -> None:

@@ -1,32 +1,36 @@
-"""Matches made by hand, and the score a metric gives them."""
+"""Matches made by hand, and the score that a metric gives them."""
 
 from __future__ import annotations
 
 from keywright.evaluate import Plan
-from keywright.metrics._base import Metric
-from keywright.metrics._matches import Matches, Part, Rules, hits
+from keywright.matches import Matches, PartMatches, ScoringRules
+from keywright.metric import Metric
+from keywright.protocol import Protocol
 from keywright.protocols import load
-from keywright.protocols._base import Protocol
 
-EMPTY = Part([], [], [], 0, 0)
+EMPTY = PartMatches()
 
 
-def part(predictions: str, targets: str, repeats: int = 0) -> Part:
-    """Phrases joined by `;`, already stemmed and filtered; `repeats` more were thrown away."""
+def part(predictions: str, targets: str, repeats: int = 0) -> PartMatches:
+    """Phrases joined by `;`, already stemmed and filtered; `repeats` more were dropped."""
     made = predictions.split(";") if predictions else []
     gold = targets.split(";") if targets else []
-    return Part(made, gold, hits(made, gold), len(made) + repeats, len(made))
+    found = PartMatches()
+    found.predictions, found.targets = made, gold
+    found.hits = [rank for rank, phrase in enumerate(made) if phrase in gold]
+    found.produced, found.unique = len(made) + repeats, len(made)
+    return found
 
 
 class WithRules:
-    """A protocol of which metrics see the rules only."""
+    """A protocol that has only rules, which is all that metrics use."""
 
     def __init__(self, **rules: str) -> None:
-        self.rules = Rules(**rules)  # type: ignore[arg-type]
+        self.rules = ScoringRules(**rules)  # type: ignore[arg-type]
 
 
-def score(metric: str, *documents: Part, **rules: str) -> float:
-    """The corpus score of documents that have phrases in the metric's part only."""
+def score(metric: str, *documents: PartMatches, **rules: str) -> float:
+    """The corpus score of documents that have phrases only in the part of the metric."""
     name = Metric.parse(metric)
     sides = {"present": EMPTY, "absent": EMPTY, "everything": EMPTY}
     side = {"all": "everything"}.get(name.part, name.part)

@@ -1,4 +1,4 @@
-"""Metrics of the order, by hand."""
+"""Measures of the ranking, by hand."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def test_missed_targets_lower_only_one_of_the_ideals() -> None:
 @pytest.mark.parametrize("metric", ["MAP@5", "NDCG@5", "AlphaNDCG@5", "MRR", "SADR"])
 @pytest.mark.parametrize("alpha", ["substring", "token_sets"])
 @pytest.mark.parametrize("document", [part("x;y", "a"), part("", "a"), part("a", ""), EMPTY])
-def test_no_hit_no_score(metric: str, alpha: str, document: object) -> None:
+def test_without_hits_the_score_is_0(metric: str, alpha: str, document: object) -> None:
     assert score(f"present.{metric}", document, alpha=alpha) == 0  # type: ignore[arg-type]
 
 
-def test_alpha_by_substring_halves_what_was_said_before() -> None:
+def test_alpha_by_substring_halves_repeated_targets() -> None:
     # Targets: "net", "network". The prediction "net" is in both, "network" and "work" in the
     # second only. Gains in order: work 1, net 1 + 1/2, network 1/4.
     document = part("work;net;network", "net;network")

@@ -1,4 +1,4 @@
-"""The decoders over every model: rows that are repeated, reordered and dropped keep their state."""
+"""Decoders with every model: repeated, reordered and dropped rows keep their state."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from keywright.config import Part
-from keywright.decoding import Decoder, beam, exhaustive, greedy, sample
-from keywright.decoding._rows import Hypothesis
-from keywright.decoding._rules import Rules
+from keywright.decoding.decoder import Decoder
+from keywright.decoding.rules import DecodingRules
+from keywright.decoding.strategies import beam, exhaustive, greedy, sample
+from keywright.decoding.strategies._rows import Hypothesis
 from tests.models.conftest import DOCUMENTS, Case
 
 STRATEGIES = [
@@ -23,7 +24,7 @@ STRATEGIES = [
 
 @torch.inference_mode()
 def followed(model: Any, case: Case, place: int, hypothesis: Hypothesis) -> list[float]:
-    """The log-probabilities of a sequence when a document's rows do nothing but say it."""
+    """The log-probabilities of a sequence that is generated alone, without a search."""
     document, row = divmod(place, model.rows_per_document)
     memory = model.encode(case.batch(DOCUMENTS[document], targets=False))
     tokens, state = model.start(memory)
@@ -38,7 +39,7 @@ def followed(model: Any, case: Case, place: int, hypothesis: Hypothesis) -> list
 @pytest.mark.parametrize(
     ("strategy", "options"), STRATEGIES, ids=[s.__name__.rpartition(".")[2] for s, _ in STRATEGIES]
 )
-def test_a_sequence_found_has_the_probability_it_has_on_its_own(case, strategy, options):
+def test_a_sequence_has_the_same_probability_in_a_search_and_alone(case, strategy, options):
     model = case.build().eval()
     config = strategy.Config(max_length=6, **options)
     with torch.inference_mode():
@@ -46,7 +47,7 @@ def test_a_sequence_found_has_the_probability_it_has_on_its_own(case, strategy, 
             config,
             model,
             case.batch(*DOCUMENTS, targets=False),
-            Rules(config, case.module.PARADIGM),
+            DecodingRules(config, case.module.build.paradigm, case.vocabulary.special),
         )
     for place in range(0, len(found), max(1, len(found) // 6)):
         for hypothesis in found[place]:
@@ -55,13 +56,13 @@ def test_a_sequence_found_has_the_probability_it_has_on_its_own(case, strategy, 
 
 
 @pytest.mark.parametrize("name", ["greedy", "beam", "exhaustive"])
-def test_a_document_is_predicted_alike_alone_and_in_a_batch(case, name):
+def test_a_document_has_the_same_prediction_alone_and_in_a_batch(case, name):
     model = case.build(seed=2).eval()
     settings = {"max_length": 6, "max_phrases": 5} | ({} if name == "greedy" else {"width": 3})
-    decoder = Decoder(Part(name, settings), case.vocabulary, case.module.PARADIGM)
+    decoder = Decoder(Part(name, settings), case.vocabulary, case.module.build.paradigm)
     together = decoder(model, case.batch(*DOCUMENTS, targets=False))
     for document, prediction in zip(DOCUMENTS, together, strict=True):
         [alone] = decoder(model, case.batch(document, targets=False))
         assert alone.texts == prediction.texts
-        for one, other in zip(alone.phrases, prediction.phrases, strict=True):
-            assert one.token_log_probs == pytest.approx(other.token_log_probs, abs=1e-4)
+        for ours, theirs in zip(alone.phrases, prediction.phrases, strict=True):
+            assert ours.token_log_probs == pytest.approx(theirs.token_log_probs, abs=1e-4)

@@ -1,4 +1,4 @@
-"""What ExHiRD has beyond other models."""
+"""What is special about ExHiRD."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from keywright.data.targets import Targets
-from keywright.data.vocab import BOS, EOS, PEOS, SEP
+from keywright.lexicon import BOS, EOS, PEOS, SEP, SpecialIds
 from keywright.models import exhird
 from keywright.models.exhird import previous_starts
 from tests.models.conftest import DOCUMENTS, Case, vocabulary
@@ -19,7 +19,7 @@ def case() -> Case:
     return Case("exhird", exhird, vocabulary(), Targets("one2seq", mark_absent=True))
 
 
-def test_the_phrase_level_goes_on_only_where_a_phrase_begins(case: Case) -> None:
+def test_the_phrase_level_takes_a_step_only_at_the_start_of_a_phrase(case: Case) -> None:
     model = case.build().eval()
     memory = model.encode(case.batch(*DOCUMENTS, targets=False))
     _, state = model.start(memory)
@@ -33,8 +33,8 @@ def test_the_phrase_level_goes_on_only_where_a_phrase_begins(case: Case) -> None
             state = following
 
 
-def test_a_phrase_begins_from_the_phrase_level_alone(case: Case) -> None:
-    """After a mark, words of earlier phrases matter only through the phrase level."""
+def test_a_phrase_starts_from_the_phrase_level_alone(case: Case) -> None:
+    """After a delimiter, words of earlier phrases matter only through the phrase level."""
     model = case.build().eval()
     memory = model.encode(case.batch(DOCUMENTS[0], targets=False))
     with torch.inference_mode():
@@ -47,7 +47,7 @@ def test_a_phrase_begins_from_the_phrase_level_alone(case: Case) -> None:
     assert torch.equal(ours, theirs)
 
 
-def test_a_words_attention_is_rescaled_by_its_phrases(case: Case) -> None:
+def test_the_attention_of_a_word_is_rescaled_by_that_of_its_phrase(case: Case) -> None:
     model = case.build().eval()
     memory = model.encode(case.batch(DOCUMENTS[0], targets=False))
     with torch.inference_mode():
@@ -61,20 +61,23 @@ def test_a_words_attention_is_rescaled_by_its_phrases(case: Case) -> None:
 
 
 def test_previous_starts_are_those_within_the_window() -> None:
-    #        a b ; c ; a d ; <peos-like mark> e .
+    #        a b <sep> c <sep> a d <peos> e <eos>
     target = torch.tensor([[10, 11, SEP, 12, SEP, 10, 13, PEOS, 14, EOS], [15, EOS] + [0] * 8])
     mask = target != 0
 
     def found(window: int) -> list[tuple[int, int, int]]:
-        columns = (column.tolist() for column in previous_starts(target, mask, window))
+        columns = (
+            column.tolist()
+            for column in previous_starts(target, mask, window, SpecialIds().delimiters)
+        )
         return list(zip(*columns, strict=True))
 
     assert found(1) == [(0, 3, 10), (0, 5, 12), (0, 8, 10)]
-    # The third phrase rightly begins as the first one did, so that is no mistake of it.
+    # The third phrase correctly starts like the first one, so that start is not excluded.
     assert found(2) == [(0, 3, 10), (0, 5, 12), (0, 8, 12), (0, 8, 10)]
 
 
-def test_soft_exclusion_is_the_hand_computed_loss(case: Case) -> None:
+def test_soft_exclusion_equals_the_loss_computed_step_by_step(case: Case) -> None:
     model = case.build(soft_exclusion=0.5, window=4).eval()
     batch = case.batch(DOCUMENTS[1])
     target = batch.target
@@ -99,7 +102,7 @@ def test_soft_exclusion_is_the_hand_computed_loss(case: Case) -> None:
     assert float(loss.total) == pytest.approx(float(plain.total) + 0.5 * expected, rel=1e-5)
 
 
-def test_soft_exclusion_teaches_phrases_not_to_begin_alike(case: Case) -> None:
+def test_soft_exclusion_teaches_phrases_to_start_differently(case: Case) -> None:
     model = case.build(soft_exclusion=100.0)
     batch = case.batch(*DOCUMENTS)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
@@ -108,6 +111,19 @@ def test_soft_exclusion_teaches_phrases_not_to_begin_alike(case: Case) -> None:
         loss = model.loss(batch)
         losses.append(float(loss.parts["exclusion"]))
         optimiser.zero_grad()
-        (loss.total / loss.count).backward()
+        loss.mean.backward()
         optimiser.step()
     assert losses[-1] < 0.5 * losses[0]
+
+
+def test_the_word_level_forgets_its_feed_at_the_start_of_a_phrase(case: Case) -> None:
+    model = case.build().eval()
+    memory = model.encode(case.batch(DOCUMENTS[0], targets=False))
+    with torch.inference_mode():
+        _, state = model.start(memory)
+        _, state = model.read(torch.tensor([BOS]), state, memory)
+        assert state.feed.abs().min() > 0
+        assert torch.equal(model.begin_phrases(torch.tensor([8]), state, memory).feed, state.feed)
+        for delimiter in (SEP, PEOS):
+            begun = model.begin_phrases(torch.tensor([delimiter]), state, memory)
+            assert not begun.feed.any()

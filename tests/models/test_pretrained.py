@@ -1,4 +1,4 @@
-"""What the models with a pretrained encoder have beyond those without."""
+"""What is special about models with a pretrained encoder."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import torch
 
 from keywright.data import minilm
 from keywright.data.batch import make_batch
-from keywright.data.subword import SubwordVocabulary
 from keywright.data.targets import Targets
+from keywright.lexicons.wordpieces import WordpieceVocabulary
 from keywright.models.pretrained_one2seq import Config, build
 from tests.models.conftest import DOCUMENTS
 
@@ -20,16 +20,16 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def vocabulary() -> SubwordVocabulary:
-    return SubwordVocabulary.build(DOCUMENTS, 20)
+def vocabulary() -> WordpieceVocabulary:
+    return WordpieceVocabulary.build(DOCUMENTS, 20)
 
 
-def test_starts_from_what_the_encoder_knows(vocabulary: SubwordVocabulary) -> None:
+def test_a_new_run_starts_from_the_weights_of_the_encoder(vocabulary: WordpieceVocabulary) -> None:
     model = build(Config(decoder_start="encoder"), vocabulary)
     model.initialise()
     piece = vocabulary.outputs[-1]
-    meaning = model.encoder.embedding.weight[vocabulary.pieces.index(piece)]
-    assert torch.equal(model.output.weight[-1], meaning)
+    embedding = model.encoder.embedding.weight[vocabulary.pieces.index(piece)]
+    assert torch.equal(model.output.weight[-1], embedding)
     encoder, decoder = model.state_dict(), model.decoder.state_dict()
     for attention in ("self_attention", "cross_attention"):
         assert torch.equal(
@@ -43,8 +43,8 @@ def test_starts_from_what_the_encoder_knows(vocabulary: SubwordVocabulary) -> No
 
 
 @pytest.mark.slow
-def test_learns_wordpieces_and_copies_those_it_cannot_produce(
-    vocabulary: SubwordVocabulary,
+def test_it_learns_wordpieces_and_copies_those_that_it_cannot_produce(
+    vocabulary: WordpieceVocabulary,
 ) -> None:
     torch.manual_seed(0)
     model = build(Config(dropout=0.0, encoder_dropout=0.0), vocabulary)
@@ -60,13 +60,13 @@ def test_learns_wordpieces_and_copies_those_it_cannot_produce(
     losses = []
     for _ in range(12):
         loss = model.loss(batch)
-        losses.append((loss.total / loss.count).item())
+        losses.append(loss.mean.item())
         optimiser.zero_grad()
-        (loss.total / loss.count).backward()
+        loss.mean.backward()
         optimiser.step()
     assert losses[-1] < 0.3 * losses[0]
 
 
-def test_more_decoder_layers_than_the_encoder_has_are_refused() -> None:
-    with pytest.raises(ValueError, match="no 7 layers"):
+def test_more_decoder_layers_than_encoder_layers_are_an_error() -> None:
+    with pytest.raises(ValueError, match=r"the decoder has 7 layers, but the encoder .* only 6"):
         Config(decoder_layers=7, decoder_start="encoder")

@@ -12,7 +12,7 @@ COUNTS = torch.tensor([3, 1])
 
 
 def plain(attention: AdditiveAttention, queries: Tensor, memory: Tensor) -> Tensor:
-    """Eq. 9, every pair at once."""
+    """Eq. 9 for all pairs at once."""
     features = attention.query(queries).unsqueeze(2) + attention.key(memory).unsqueeze(1)
     energies: Tensor = attention.energy(features.tanh()).squeeze(3)
     return energies.masked_fill(~MASK.unsqueeze(1), NEVER)
@@ -26,7 +26,7 @@ def setup() -> tuple[AdditiveAttention, Tensor, Tensor]:
     return attention, queries, memory
 
 
-def test_energies_are_those_of_the_equation() -> None:
+def test_energies_equal_the_equation() -> None:
     attention, queries, memory = setup()
     got = attention(queries, attention.key(memory), MASK)
     assert torch.allclose(got, plain(attention, queries, memory))
@@ -43,7 +43,7 @@ def test_padded_queries_are_not_computed() -> None:
     assert (got[1, 1:] == NEVER).all()
 
 
-def test_gradients_are_those_of_the_equation() -> None:
+def test_gradients_equal_those_of_the_equation() -> None:
     attention, queries, memory = setup()
     inputs = (queries, memory, *attention.parameters())
     real = torch.arange(3) < COUNTS.unsqueeze(1)
@@ -57,13 +57,13 @@ def test_gradients_are_those_of_the_equation() -> None:
         assert torch.allclose(our, their)
 
 
-def test_attention_averages_real_positions_only() -> None:
+def test_attention_is_an_average_over_real_positions() -> None:
     energies = torch.tensor([[[1.0, 1.0, NEVER, NEVER]]])
     memory = torch.tensor([[[2.0], [4.0], [100.0], [100.0]]])
     assert attend(energies, memory).item() == 3.0
 
 
-def test_coverage_sums_attention_over_steps_and_feeds_it_back() -> None:
+def test_coverage_is_the_sum_of_earlier_attention_and_changes_the_next() -> None:
     torch.manual_seed(0)
     attention = CoverageAttention(3, 5, 6)
     queries, memory = torch.randn(2, 3, 3), torch.randn(2, 4, 5)
@@ -71,18 +71,18 @@ def test_coverage_sums_attention_over_steps_and_feeds_it_back() -> None:
     energies, coverage = attention.covering(queries, keys, MASK, nothing)
     assert torch.allclose(coverage, energies.softmax(dim=-1).sum(dim=1))
     assert torch.allclose(energies[:, :1], attention(queries[:, :1], keys, MASK))
-    # In two calls, as decoding steps do it, the same.
+    # Two calls, as in decoding, give the same.
     first, so_far = attention.covering(queries[:, :1], keys, MASK, nothing)
     second, total = attention.covering(queries[:, 1:], keys, MASK, so_far)
     assert torch.allclose(torch.cat([first, second], dim=1), energies)
     assert torch.allclose(total, coverage)
-    # The same query looks elsewhere once it has looked.
+    # The same query attends differently the second time.
     same = queries[:, :1].expand(-1, 2, -1)
     twice, _ = attention.covering(same, keys, MASK, nothing)
     assert not torch.allclose(twice[:, 0], twice[:, 1])
 
 
-def test_reviewing_sees_nothing_of_the_future() -> None:
+def test_review_does_not_attend_to_the_future() -> None:
     torch.manual_seed(0)
     review = ReviewAttention(3, 3, 4)
     states, queries = torch.randn(1, 5, 3), torch.randn(1, 3, 3)
@@ -92,3 +92,17 @@ def test_reviewing_sees_nothing_of_the_future() -> None:
         [False, False, False, False, True],
         [False, False, False, False, False],
     ]
+
+
+def test_queries_have_a_bias() -> None:
+    """L2 of eq. 9 is one affine map of both vectors, so it has one bias, here with the queries."""
+    attention, queries, memory = setup()
+    assert attention.query.bias is not None
+    weight = torch.cat([attention.query.weight, attention.key.weight], dim=1)
+    pairs = torch.cat(
+        [queries.unsqueeze(2).expand(-1, -1, 4, -1), memory.unsqueeze(1).expand(-1, 3, -1, -1)],
+        dim=3,
+    )
+    features = (pairs @ weight.T + attention.query.bias).tanh()
+    expected = attention.energy(features).squeeze(3).masked_fill(~MASK.unsqueeze(1), NEVER)
+    assert torch.allclose(attention(queries, attention.key(memory), MASK), expected)

@@ -20,7 +20,7 @@ installed = pytest.mark.skipif(
 @installed
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
-def test_encodes_as_transformers_does_with_the_same_weights() -> None:
+def test_the_encoder_equals_that_of_transformers() -> None:
     from transformers import BertModel
 
     theirs = BertModel.from_pretrained(minilm.folder(), add_pooling_layer=False).eval()
@@ -37,13 +37,15 @@ def test_encodes_as_transformers_does_with_the_same_weights() -> None:
 
 
 @installed
-def test_other_sizes_than_the_checkpoint_are_refused() -> None:
+def test_other_sizes_than_those_of_the_checkpoint_are_an_error() -> None:
     encoder = BertEncoder(Shape(32, 4, 64, 1, norm="post"), 30522, 512)
     with pytest.raises(ConfigError, match="sizes are not those of the pretrained encoder"):
         encoder.fill(load_file(minilm.weights()))
 
 
-def test_a_source_longer_than_the_positions_is_refused() -> None:
+def test_a_source_with_more_tokens_than_positions_is_an_error() -> None:
     encoder = BertEncoder(Shape(8, 2, 8, 1, norm="post"), 10, positions=4)
-    with pytest.raises(ConfigError, match=r"max_source: 5 is more than the encoder's 4"):
+    with pytest.raises(
+        ConfigError, match=r"max_source: a source has 5 tokens, .* only 4 positions"
+    ):
         encoder(torch.ones(1, 5, dtype=torch.long), torch.ones(1, 5, dtype=torch.bool))

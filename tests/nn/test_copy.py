@@ -17,7 +17,7 @@ from keywright.nn.copy import (
 )
 
 V, X, H = 6, 3, 4
-SOURCE = torch.tensor([[4, 6, 4, 7, 0], [2, 3, 8, 8, 8]])  # the last position of row 0 is a pad
+SOURCE = torch.tensor([[4, 6, 4, 7, 0], [2, 3, 8, 8, 8]])  # the last position of row 0 is padding
 
 
 def parts(seed: int = 0) -> tuple[Tensor, nn.Linear, Tensor, Tensor]:
@@ -33,7 +33,7 @@ def distribution(features: Tensor, output: nn.Linear, gate: Tensor | None, e: Te
 
 
 def by_hand(features: Tensor, output: nn.Linear, gate: Tensor, energies: Tensor) -> Tensor:
-    """Eq. 12 word by word."""
+    """Eq. 12, computed for each word."""
     produced, copied = output(features).softmax(dim=-1), energies.softmax(dim=-1)
     switch = gate.sigmoid()
     p = torch.zeros(2, V + X, dtype=torch.double)
@@ -44,13 +44,13 @@ def by_hand(features: Tensor, output: nn.Linear, gate: Tensor, energies: Tensor)
     return p
 
 
-def test_a_word_has_its_vocabulary_mass_and_all_its_copy_mass() -> None:
+def test_the_probability_of_a_word_is_its_vocabulary_mass_plus_its_copy_mass() -> None:
     p = distribution(*parts()).exp()
     assert torch.allclose(p, by_hand(*parts()))
     assert torch.allclose(p.sum(dim=1), torch.ones(2, dtype=torch.double))
 
 
-def test_without_a_gate_one_softmax_runs_over_words_and_positions() -> None:
+def test_without_a_gate_there_is_one_softmax_over_words_and_positions() -> None:
     features, output, _, energies = parts()
     whole = torch.cat([output(features), energies], dim=1).softmax(dim=1)
     p = distribution(features, output, None, energies).exp()
@@ -60,7 +60,7 @@ def test_without_a_gate_one_softmax_runs_over_words_and_positions() -> None:
 
 
 @pytest.mark.parametrize("gated", [True, False])
-def test_the_target_alone_equals_its_entry_in_the_distribution(gated: bool) -> None:
+def test_the_log_probability_of_a_target_equals_its_entry_in_the_distribution(gated: bool) -> None:
     features, output, gate, energies = parts()
     chosen = gate if gated else None
     whole = distribution(features, output, chosen, energies)
@@ -71,7 +71,7 @@ def test_the_target_alone_equals_its_entry_in_the_distribution(gated: bool) -> N
 
 
 @pytest.mark.parametrize("gated", [True, False])
-def test_label_smoothing_shares_with_all_produced_words(gated: bool) -> None:
+def test_label_smoothing_distributes_its_share_over_all_produced_words(gated: bool) -> None:
     features, output, gate, energies = parts()
     words = torch.tensor([4, 8])
     chosen = gate if gated else None
@@ -98,6 +98,24 @@ def test_gradients_are_right(smoothing: float) -> None:
     assert torch.autograd.gradcheck(log_prob, (*inputs, output.weight, output.bias))
 
 
+@pytest.mark.parametrize("gated", [True, False])
+def test_gradients_of_the_distribution_are_right(gated: bool) -> None:
+    """Also for words that occur several times, and for padding below `NEVER`."""
+    features, output, gate, energies = parts()
+    energies[0, 4] = 2 * NEVER
+    padding = energies[0, 4].clone()
+
+    def probabilities(logits: Tensor, g: Tensor, e: Tensor) -> Tensor:
+        e = torch.where(e.detach() <= NEVER, padding, e)
+        first = first_positions(SOURCE)
+        return log_probs(logits, g if gated else None, e, SOURCE, first, X).exp()
+
+    inputs = (output(features).detach(), gate, energies)
+    for x in inputs:
+        x.requires_grad_()
+    assert torch.autograd.gradcheck(probabilities, inputs)
+
+
 def test_extreme_scores_give_finite_values_and_gradients() -> None:
     features, output, _, energies = parts()
     features, output, energies = features.float(), output.float(), energies.float()
@@ -111,7 +129,7 @@ def test_extreme_scores_give_finite_values_and_gradients() -> None:
         assert torch.isfinite(energies.grad).all()  # type: ignore[arg-type]
 
 
-def test_a_copied_word_keeps_its_probability_where_floats_would_lose_it() -> None:
+def test_a_very_small_copy_probability_is_not_rounded_to_zero() -> None:
     energies = torch.tensor([[0.0, -200.0]])
     source = torch.tensor([[2, V]])
     logits, gate = torch.zeros(1, V), torch.zeros(1)
@@ -119,18 +137,18 @@ def test_a_copied_word_keeps_its_probability_where_floats_would_lose_it() -> Non
     assert log_p[0, V].item() == pytest.approx(math.log(0.5) - 200)
 
 
-def test_copied_words_are_read_as_their_document_says() -> None:
+def test_copied_words_are_read_as_the_extension_of_their_document() -> None:
     tokens = torch.tensor([[1, 6, 7], [8, 5, 6]])
     inputs = torch.tensor([[3, 2, 0], [3, 3, 1]])
     assert input_ids(tokens, inputs, V).tolist() == [[1, 3, 2], [1, 5, 3]]
     assert input_ids(tokens[:, :1], torch.zeros(2, 0, dtype=torch.long), 9).tolist() == [[1], [8]]
 
 
-def test_the_switch_sees_state_and_context() -> None:
+def test_the_switch_depends_on_state_and_context() -> None:
     torch.manual_seed(0)
     pointer = PointerSoftmax(3, 4, V)
     state, context = torch.randn(2, 3), torch.randn(2, 4)
-    features, gate = pointer(state, context)
+    features, gate = pointer(state, context, torch.randn(2, 5))
     inner = pointer.switch_context(context) + pointer.switch_state(state)
     assert torch.allclose(gate, pointer.switch(inner.tanh()).squeeze(1))  # eq. 13
     both = torch.cat([state, context], dim=1)

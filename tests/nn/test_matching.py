@@ -15,13 +15,13 @@ def test_every_document_gets_the_best_matching(targets: int) -> None:
     chosen = match(scores, torch.ones(8, targets, dtype=torch.bool))
     for matrix, row in zip(scores.numpy(), chosen.numpy(), strict=True):
         slots, picks = linear_sum_assignment(matrix, maximize=True)
-        given = np.flatnonzero(row >= 0)
-        assert len(given) == min(5, targets)
-        assert matrix[given, row[given]].sum() == pytest.approx(matrix[slots, picks].sum())
-        assert len(set(row[given])) == len(given)
+        assigned = np.flatnonzero(row >= 0)
+        assert len(assigned) == min(5, targets)
+        assert matrix[assigned, row[assigned]].sum() == pytest.approx(matrix[slots, picks].sum())
+        assert len(set(row[assigned])) == len(assigned)
 
 
-def test_padding_is_given_to_nobody() -> None:
+def test_padding_is_never_assigned() -> None:
     scores = torch.tensor([[[0.1, 9.0], [0.2, 9.0]], [[9.0, 9.0], [9.0, 9.0]]])
     real = torch.tensor([[True, False], [False, False]])
     assert match(scores, real).tolist() == [[-1, 0], [-1, -1]]

@@ -32,7 +32,7 @@ def batch() -> Any:
     ],
     ids=str,
 )
-def test_any_rows_go_on_as_they_would_have_among_all(
+def test_selected_rows_continue_as_they_would_among_all_rows(
     model: Any, batch: Any, index: list[int]
 ) -> None:
     chosen = torch.tensor(index)
@@ -50,7 +50,7 @@ def test_any_rows_go_on_as_they_would_have_among_all(
     assert torch.allclose(twice.log_probs, everything[chosen][[0, 0]], atol=1e-5)
 
 
-def test_documents_that_no_row_reads_any_more_are_let_go(model: Any, batch: Any) -> None:
+def test_documents_without_rows_are_removed_from_memory(model: Any, batch: Any) -> None:
     memory = model.encode(batch)
-    assert len(memory.select(torch.tensor([0, 4, 8])).mask) == 4  # most are read: nothing is copied
+    assert len(memory.select(torch.tensor([0, 4, 8])).mask) == 4  # most are read: no copy
     assert len(memory.select(torch.tensor([0, 1, 15])).mask) == 2

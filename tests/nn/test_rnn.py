@@ -6,7 +6,7 @@ from torch import nn
 from keywright.nn.rnn import BiGRU
 
 
-def test_a_padded_batch_gives_what_each_sequence_gives_alone() -> None:
+def test_a_sequence_gives_the_same_states_alone_and_in_a_padded_batch() -> None:
     torch.manual_seed(0)
     ours = BiGRU(3, 4)
     theirs = nn.GRU(3, 4, batch_first=True, bidirectional=True)

@@ -11,7 +11,7 @@ from keywright.nn import softmax
 def test_values_and_gradients_are_those_of_the_log_softmax(
     rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(softmax, "CHUNK", 2)  # so that five rows are three chunks
+    monkeypatch.setattr(softmax, "CHUNK", 2)  # five rows are three chunks
     torch.manual_seed(0)
     output = nn.Linear(4, 9).double()
     features = torch.randn(rows, 4, dtype=torch.double, requires_grad=True)

@@ -13,7 +13,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.norm)
-def test_padding_changes_nothing_that_is_read(shape: Shape) -> None:
+def test_padding_does_not_change_the_encoding(shape: Shape) -> None:
     torch.manual_seed(0)
     encoder = Encoder(shape).eval()
     x = torch.randn(1, 4, 12)
@@ -80,6 +80,6 @@ def test_positions_follow_the_formula() -> None:
     assert torch.allclose(positions, expected, atol=1e-6)
 
 
-def test_a_width_that_heads_cannot_share_is_refused() -> None:
+def test_a_width_that_heads_cannot_share_is_an_error() -> None:
     with pytest.raises(ValueError, match="multiple of 5 heads"):
         Shape(width=12, heads=5, inner=4, layers=1)

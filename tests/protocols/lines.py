@@ -1,4 +1,4 @@
-"""Documents full of traps, for property tests."""
+"""Documents with many special cases, for property tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.protocols.scoring import Case
 quick = settings(deadline=None, max_examples=60)
 thorough = settings(deadline=None, max_examples=1000)  # for tests marked slow
 
-# Words that stem alike, marks, separators and tokens that some protocol treats as special.
+# Words with equal stems, marks, separators and tokens that are special in some protocol.
 WORDS = (
     "a", "b", "c", "net", "network", "networks", "Network", "universe", "univers", "é", "İx",
     "<unk>", "<peos>", "<digit>", "unk", "unks", ",", ".", "(", "a_b", "a/b", "c-d", "a|b",
@@ -23,10 +23,10 @@ rare_words = st.sampled_from(WORDS + SPECIAL)
 
 
 def joined(word: st.SearchStrategy[str], most: int, blanks: tuple[str, ...]) -> st.SearchStrategy:
-    """Words between blanks, single ones more often than not."""
+    """Words separated by blanks, mostly by single ones."""
 
     def join(parts: list[tuple[str, str]]) -> str:
-        return "".join(blank + one for blank, one in parts)
+        return "".join(blank + word for blank, word in parts)
 
     blank = st.sampled_from((" ", " ", " ", *blanks))
     return st.lists(st.tuples(blank, word), max_size=most).map(join)
@@ -39,7 +39,7 @@ lines = st.lists(joined(rare_words, 3, ("  ",)), max_size=6).map(";".join)
 cases: st.SearchStrategy[Case] = st.tuples(sources, lines, lines)
 corpora = st.lists(cases, min_size=1, max_size=5)
 
-# Any text at all, but for what would be a new line or a new phrase.
+# Any text except for what would begin a new line or a new phrase.
 free_text = st.text(
     st.characters(blacklist_categories=("Cs",), blacklist_characters="\n\r\x00;"), max_size=25
 )

@@ -1,12 +1,12 @@
-"""Documents written as the field's text files are, and their scores under a protocol."""
+"""Documents in the form of the field's text files, and their scores under a protocol."""
 
 from __future__ import annotations
 
 from keywright import protocols
 from keywright.data.readers.chan import split_phrases, split_source
 from keywright.evaluate import Plan
-from keywright.metrics._base import Metric
-from keywright.metrics._matches import Matches
+from keywright.matches import Matches
+from keywright.metric import Metric
 from keywright.types import Document
 
 Case = tuple[str, str, str]

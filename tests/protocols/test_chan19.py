@@ -10,7 +10,7 @@ from tests.protocols.scoring import SOURCE, phrases, score
 
 
 def kept(settings: str, prediction: str, source: str = SOURCE) -> tuple[list[str], list[str]]:
-    """The present and the absent predictions that survive the filters."""
+    """The present and the absent predictions that pass the filters."""
     found = phrases(f"chan19:{settings}", (source, "a", prediction))
     return found["present"][0], found["absent"][0]
 
@@ -39,7 +39,7 @@ def gold(settings: str, target: str, source: str = SOURCE) -> tuple[list[str], l
         ("a  b", [], ["a  b"]),  # a double blank is an empty word in between
         ("(;a ( b", [], ["(", "a ( b"]),
         (",;.;a ,;. b", [], []),
-        ("a,;b.", [], ["a,", "b."]),  # only a mark that stands alone is one
+        ("a,;b.", [], ["a,", "b."]),  # only a separate mark is one
         ("<unk>;<unk> a;b", ["b"], []),
         (", a;, a;a", ["a"], []),
         ("<peos>;a", ["a"], ["<peos>"]),
@@ -68,7 +68,7 @@ def test_an_empty_word_of_the_source_is_matched() -> None:
     assert kept("", "a;", "a  b <eos> c") == (["a"], [""]), "the empty phrase is always absent"
 
 
-def test_the_border_mark_is_no_word_of_the_source() -> None:
+def test_the_border_mark_is_not_a_word_of_the_source() -> None:
     assert kept("", "<eos>;c <eos> d;c d") == (["c d"], ["<eos>", "c <eos> d"])
     assert kept("", "b c", "a <eos> b <eos> c") == (["b c"], [])
 
@@ -77,11 +77,11 @@ def test_the_border_mark_is_no_word_of_the_source() -> None:
     ("target", "present", "absent"),
     [
         ("a;z;d e", ["a", "d e"], ["z"]),
-        ("a;A;a", ["a"], []),  # repeats go
+        ("a;A;a", ["a"], []),  # repeats are dropped
         ("a b;a_b", ["a b"], []),
         ("", [], [""]),  # no gold is one empty, absent phrase
         ("a;;b", ["a", "b"], [""]),
-        ("<unk>;,;a .", [], ["<unk>", ",", "a ."]),  # and nothing else goes
+        ("<unk>;,;a .", [], ["<unk>", ",", "a ."]),  # and nothing else is dropped
         ("a;<peos>;z", ["a"], ["<peos>", "z"]),
     ],
 )
@@ -112,8 +112,8 @@ def test_scores_of_a_document() -> None:
         assert score("chan19", metric, case) == pytest.approx(expected), metric
 
 
-def test_a_phrase_that_is_right_in_the_wrong_part_cannot_be() -> None:
-    """Presence depends on the phrase alone, so a hit of all phrases is a hit of its part."""
+def test_a_hit_among_all_phrases_is_a_hit_of_its_part() -> None:
+    """Whether a phrase is present depends on the phrase alone."""
     case = (SOURCE, "a;z", "z;a")
     assert score("chan19", "present.F1@M", case) == score("chan19", "absent.F1@M", case) == 1
 
@@ -141,7 +141,7 @@ def test_averages(protocol: str, f1: float, micro: float) -> None:
     assert score(protocol, "present.micro.F1@5", *CORPUS) == pytest.approx(micro)
 
 
-def test_release_decides_what_an_empty_line_is() -> None:
+def test_the_release_decides_how_an_empty_line_is_read() -> None:
     """The RL code reads one empty phrase: absent, valid, and counted."""
     case = (SOURCE, "a;z", "")
     assert kept("release=one2set", "") == ([], [])
@@ -188,7 +188,7 @@ def test_prediction_separated() -> None:
 
 
 def test_target_separated() -> None:
-    """Gold belongs where it is written, whatever the text says; predictions do not."""
+    """Gold belongs to the part in which it is written; predictions to the part of the text."""
     settings = "target_separated=true"
     assert gold(settings, "z;<peos>;a;y") == (["z"], ["a", "y"])
     assert gold(settings, "a;z") == (["a", "z"], [])
@@ -228,9 +228,9 @@ def test_targets_stemmed() -> None:
 VARIANTS = "chan19:variants=true"
 
 
-def test_any_name_of_a_gold_phrase_is_right() -> None:
+def test_any_name_of_a_gold_phrase_is_correct() -> None:
     source = "a b c <eos> d"
-    # "a b" is in the text, its other name is not: the phrase is wanted in both parts.
+    # "a b" is in the text, its other name is not: the phrase belongs to both parts.
     found = phrases(VARIANTS, (source, "a b|q r;z", "q r;a b"))
     assert found["present"] == (["a b"], ["a b"])
     assert found["absent"] == (["q r"], ["a b", "z"])
@@ -239,7 +239,7 @@ def test_any_name_of_a_gold_phrase_is_right() -> None:
     assert score(VARIANTS, "present.R@M", case) == 0
     assert score(VARIANTS, "absent.R@M", case) == pytest.approx(1 / 2)
     assert score(VARIANTS, "all.P@M", case) == pytest.approx(1 / 2)
-    assert score("chan19", "all.P@M", case) == 0, "without the parameter | is no border"
+    assert score("chan19", "all.P@M", case) == 0, "without the parameter | does not separate names"
 
 
 def test_two_names_of_one_phrase_count_twice_as_in_the_release() -> None:
@@ -247,7 +247,7 @@ def test_two_names_of_one_phrase_count_twice_as_in_the_release() -> None:
 
 
 def test_variants_of_raw_text() -> None:
-    """Normalising a gold phrase must not glue its names together."""
+    """Normalising a gold phrase must not join its names."""
     document = Document(
         title="GANs", body="Generative adversarial networks.", keyphrases=("GAN|Adversarial Net",)
     )

@@ -22,14 +22,14 @@ def gold(target: str, source: str = SOURCE, settings: str = "") -> tuple[list[st
     [
         ("a;x;a;A", ["a"], ["x"]),
         ("a/b;x/y", ["a", "b"], ["x", "y"]),  # a slash splits
-        ("c d", [], ["c d"]),  # the border is a word: it cannot be crossed
+        ("c d", [], ["c d"]),  # the border is a word
         ("c <eos> d;<eos>", ["c <eos> d", "<eos>"], []),
         ("<p_start>a<p_end><a_start>x<a_end>", ["a"], ["x"]),
         ("a <eokp>;<blank> b", ["a", "b"], []),
         ("a <absent_end>;<absent_end>", [], ["a <absent_end>"]),  # dropped only if alone
-        (";a;; ;b;", ["a", "b"], []),  # empty pieces go
+        (";a;; ;b;", ["a", "b"], []),  # empty pieces are dropped
         ("a  b", ["a b"], []),  # any white space separates words
-        ("g .;,;.", ["g .", "."], [","]),  # marks stay, whatever the option's name says
+        ("g .;,;.", ["g .", "."], [","]),  # marks are kept, despite the option's name
         ("a_b;a b", ["a b"], ["a_b"]),
         ("", [], []),
     ],
@@ -39,7 +39,7 @@ def test_phrases(phrases_line: str, present: list[str], absent: list[str]) -> No
     assert gold(phrases_line) == (present, absent), "gold and predictions are read alike"
 
 
-def test_only_predictions_lose_what_contains_unk() -> None:
+def test_only_predictions_with_unk_are_dropped() -> None:
     assert kept("<unk>;<unk> a;b<unk>;b") == (["b"], [])
     assert gold("<unk>;b") == (["b"], ["<unk>"])
 
@@ -83,7 +83,7 @@ def test_map() -> None:
     assert score("exhird", "all.MAP@5", case) == pytest.approx((1 / 2 + 2 / 3) / 3)
 
 
-def test_duplicate_ratio_is_a_mean_over_documents_that_predict() -> None:
+def test_duplicate_ratio_is_a_mean_over_documents_with_predictions() -> None:
     # 2 of 4, 0 of 1; nothing; and nothing again once <unk> is gone.
     cases = [(SOURCE, "a", line) for line in ("a;a;b;A", "a", "", "<unk>;<unk>")]
     assert score("exhird", "all.Dup", *cases) == pytest.approx((2 / 4) / 2)

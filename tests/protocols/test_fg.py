@@ -18,7 +18,7 @@ def test_present_phrases_are_filtered_as_in_chan19() -> None:
     assert score("fg", "present.TokenR", case) == pytest.approx((2 / 3) / 2)
 
 
-def test_an_empty_line_is_an_absent_phrase_and_no_present_one() -> None:
+def test_an_empty_line_is_an_absent_phrase() -> None:
     case = (SOURCE, "z", "")
     assert score("fg", "present.FG", case) == 1
     assert score("fg", "absent.Predicted", case) == 1

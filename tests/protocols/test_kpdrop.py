@@ -38,7 +38,7 @@ def test_which_predictions_count(prediction: str, present: list[str], absent: li
     assert kept(prediction) == (present, absent)
 
 
-def test_presence_is_a_matter_of_characters() -> None:
+def test_presence_is_decided_by_characters() -> None:
     source = "networks <eos> generate d"
     assert kept("net;work gen;networks;xnet", source) == (["net", "work gen", "network"], ["xnet"])
     assert gold("net;work gen;z", source) == (["net", "work gen"], ["z"])

@@ -1,7 +1,7 @@
-"""Each protocol against its rules written down once more, without anything of keywright's.
+"""Each protocol against a second implementation of its rules that shares no code with keywright.
 
-chan19 is compared with `bench/plain_chan19.py` number by number; of the others, the phrases that
-count are compared, from which metrics follow that are tested by themselves.
+chan19 is compared with `bench/plain_chan19.py` number by number. For the other protocols, the
+phrases that count are compared; the metrics that follow from them have tests of their own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def check_chan19(protocol: str, corpus: list[Case]) -> None:
     plain = PlainChan19(FLAGS[protocol])
     for case in corpus:
         plain.add(*case)
-    assert got == pytest.approx(plain.scores(), abs=1e-9)
+    expected = plain.scores()
+    assert {name: got[name] for name in expected} == pytest.approx(expected, abs=1e-9)
 
 
 any_chan19 = st.sampled_from(sorted(FLAGS))
@@ -54,14 +55,14 @@ any_chan19 = st.sampled_from(sorted(FLAGS))
 
 @given(any_chan19, corpora | free_corpora)
 @quick
-def test_chan19_has_the_numbers_of_the_plain_way(protocol: str, corpus: list[Case]) -> None:
+def test_chan19_equals_the_plain_implementation(protocol: str, corpus: list[Case]) -> None:
     check_chan19(protocol, corpus)
 
 
 @pytest.mark.slow
 @given(any_chan19, corpora | free_corpora)
 @thorough
-def test_chan19_has_the_numbers_of_the_plain_way_everywhere(
+def test_chan19_equals_the_plain_implementation_on_many_corpora(
     protocol: str, corpus: list[Case]
 ) -> None:
     check_chan19(protocol, corpus)
@@ -95,11 +96,14 @@ def parts(made: list[str], gold: list[str], present: list[bool], in_text: list[b
 def kpdrop(source: str, target: str, prediction: str) -> Parts:
     text = stem(source.lower().strip().replace(" <eos>", "").split(" "))
     padded = " ".join(word for word in target.lower().replace(";", " ; ").split(" ") if word)
-    gold = unique([stem(one.split()) for one in padded.split(" ; ") if one not in ("<peos>", "")])
+    kept = [piece for piece in padded.split(" ; ") if piece not in ("<peos>", "")]
+    gold = unique([stem(piece.split()) for piece in kept])
     pieces = [piece.lower().strip() for piece in prediction.split("<eos>")[0].split(";")]
     dropped = ("", "<peos>", ",", ".", "<unk>")
     made = unique([stem(piece.split(" ")) for piece in pieces if piece not in dropped])
-    return parts(made, gold, [one in text for one in made], [one in text for one in gold])
+    return parts(
+        made, gold, [phrase in text for phrase in made], [phrase in text for phrase in gold]
+    )
 
 
 def exhird(source: str, target: str, prediction: str) -> Parts:
@@ -114,7 +118,10 @@ def exhird(source: str, target: str, prediction: str) -> Parts:
     gold = unique(read(target))
     made = unique([phrase for phrase in read(prediction) if "<unk>" not in phrase])
     return parts(
-        made, gold, [is_run(one, text) for one in made], [is_run(one, text) for one in gold]
+        made,
+        gold,
+        [is_run(phrase, text) for phrase in made],
+        [is_run(phrase, text) for phrase in gold],
     )
 
 
@@ -137,7 +144,10 @@ def yuan20(tokeniser: str, source: str, target: str, prediction: str) -> Parts:
             made.append(stem(piece))
         seen.append(key)
     return parts(
-        made, gold, [is_run(one, text) for one in made], [is_run(one, text) for one in gold]
+        made,
+        gold,
+        [is_run(phrase, text) for phrase in made],
+        [is_run(phrase, text) for phrase in gold],
     )
 
 
@@ -166,5 +176,5 @@ def test_the_phrases_that_count_follow_the_rules(protocol: str, case: Case) -> N
 @pytest.mark.parametrize("protocol", ORACLES)
 @given(case=cases)
 @thorough
-def test_the_phrases_that_count_follow_the_rules_everywhere(protocol: str, case: Case) -> None:
+def test_the_phrases_that_count_follow_the_rules_in_many_cases(protocol: str, case: Case) -> None:
     check_phrases(protocol, case)

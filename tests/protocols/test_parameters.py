@@ -11,19 +11,21 @@ from hypothesis import strategies as st
 
 from keywright import parts, protocols
 from keywright.errors import ConfigError, UnknownNameError
-from keywright.metrics._base import Metric
-from keywright.protocols._base import Protocol
+from keywright.metric import Metric
+from keywright.protocol import Protocol
 from tests.protocols.lines import quick
 
 NAMES = protocols.names()
 
 
 def values(kind: object) -> list[object]:
-    """What a parameter may be."""
+    """The values that a parameter may have."""
     if kind is bool:
         return [False, True]
     if kind is int:
         return [1, 7, 200]
+    if kind is str:
+        return ["", "runs/one", "runs/other"]
     return list(typing.get_args(kind))
 
 
@@ -37,14 +39,14 @@ def configs(name: str) -> st.SearchStrategy[Protocol]:
 any_protocol = st.sampled_from(NAMES).flatmap(configs)
 
 
-def test_all_protocols_are_there() -> None:
-    assert set(NAMES) == {"chan19", "exhird", "fg", "kpdrop", "yuan20"}
+def test_all_protocols_are_found() -> None:
+    assert set(NAMES) == {"chan19", "exhird", "fb", "fg", "kpdrop", "unikp", "yuan20"}
     assert str(protocols.load()) == "chan19"
 
 
 @given(any_protocol)
 @quick
-def test_a_protocol_prints_as_what_loads_it(protocol: Protocol) -> None:
+def test_the_name_of_a_protocol_loads_it_again(protocol: Protocol) -> None:
     again = protocols.load(str(protocol))
     assert str(again) == str(protocol)
     assert again.config == protocol.config
@@ -54,15 +56,15 @@ def test_a_protocol_prints_as_what_loads_it(protocol: Protocol) -> None:
 
 @given(any_protocol, any_protocol)
 @quick
-def test_different_settings_have_different_signatures(one: Protocol, other: Protocol) -> None:
-    same = type(one) is type(other) and one.config == other.config
-    assert (one.signature() == other.signature()) == same
-    assert (str(one) == str(other)) == same
+def test_different_settings_have_different_signatures(a: Protocol, b: Protocol) -> None:
+    same = type(a) is type(b) and a.config == b.config
+    assert (a.signature() == b.signature()) == same
+    assert (str(a) == str(b)) == same
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_parameter_can_be_said_in_words(name: str) -> None:
-    """Whoever changes a parameter reads about it in the explanation of the numbers."""
+def test_every_parameter_changes_the_explanation(name: str) -> None:
+    """The explanation of the numbers mentions every parameter that is changed."""
     plain = protocols.load(name)
     for key, kind in typing.get_type_hints(type(plain.config)).items():
         for value in values(kind):
@@ -76,7 +78,7 @@ def test_parameters_by_colon_by_list_and_alone() -> None:
     inline = protocols.load("chan19:unk=valid,prediction_separated=true")
     assert str(protocols.load("chan19", ["unk=valid", "prediction_separated"])) == str(inline)
     assert str(protocols.load("chan19:unk=valid", ["prediction_separated"])) == str(inline)
-    assert str(protocols.load("chan19:unk=invalid")) == "chan19", "a default is not worth saying"
+    assert str(protocols.load("chan19:unk=invalid")) == "chan19", "defaults are left out"
     assert str(protocols.load("chan19:unk=invalid", ["unk=valid"])) == "chan19:unk=valid"
 
 
@@ -93,7 +95,7 @@ def test_an_unknown_protocol_suggests_the_nearest(text: str, words: str) -> None
     with pytest.raises(UnknownNameError) as caught:
         protocols.load(text)
     assert words in str(caught.value)
-    assert "chan19, exhird, fg, kpdrop, yuan20" in str(caught.value)
+    assert "chan19, exhird, fb, fg, kpdrop, unikp, yuan20" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -103,16 +105,16 @@ def test_an_unknown_protocol_suggests_the_nearest(text: str, words: str) -> None
         ("kpdrop:unk=valid", "protocol kpdrop has no parameter 'unk'"),
         ("chan19:tokeniser=split", "protocol chan19 has no parameter 'tokeniser'"),
         ("yuan20:tokenizer=split", "did you mean 'tokeniser'?"),
-        ("chan19:unk=maybe", "unk='maybe' is not allowed; unk is 'invalid', 'valid'"),
-        ("chan19:release", "release='true' is not allowed; release is 'one2set', 'rl'"),
-        ("chan19:variants=2", "variants='2' is not allowed; variants is true or false"),
+        ("chan19:unk=maybe", "unk='maybe' is not allowed; unk must be 'invalid', 'valid'"),
+        ("chan19:release", "release='true' is not allowed; release must be 'one2set', 'rl'"),
+        ("chan19:variants=2", "variants='2' is not allowed; variants must be true or false"),
         ("chan19:most_predictions=many", "most_predictions='many' is not allowed"),
-        ("chan19:most_predictions=0", "most_predictions=0 leaves none"),
-        ("chan19:most_predictions=-3", "most_predictions=-3 leaves none"),
-        ("exhird:f1=mean", "f1='mean' is not allowed; f1 is 'of_means', 'mean_of_documents'"),
+        ("chan19:most_predictions=0", "most_predictions=0 must be at least 1"),
+        ("chan19:most_predictions=-3", "most_predictions=-3 must be at least 1"),
+        ("exhird:f1=mean", "f1='mean' is not allowed; f1 must be 'of_means', 'mean_of_documents'"),
     ],
 )
-def test_a_wrong_parameter_says_what_would_be_right(text: str, words: str) -> None:
+def test_a_wrong_parameter_gives_the_allowed_values(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         protocols.load(text)
     assert words in str(caught.value).replace('"', "'")

@@ -26,7 +26,7 @@ def gold(protocol: str, target: str, source: str = SOURCE) -> tuple[list[str], l
     ("prediction", "present", "absent"),
     [
         ("a;x;a;A", ["a"], ["x"]),
-        ("c d", ["c d"], []),  # punctuation goes, and with it the dot at the border
+        ("c d", ["c d"], []),  # punctuation is dropped, and with it the dot at the border
         ("a-b;x/y", ["a b"], ["x y"]),
         ("<digit>", [], ["digit"]),
         ("a , b;a.b", ["a b"], []),  # the same words, so the second is a repeat
@@ -50,7 +50,7 @@ def test_split_nopunc(prediction: str, present: list[str], absent: list[str]) ->
     ("prediction", "present", "absent"),
     [
         ("a;x;a;A", ["a"], ["x"]),
-        ("c d;c . d", [], ["c d"]),  # a dot stands at the border, and in no valid phrase
+        ("c d;c . d", [], ["c d"]),  # there is a dot at the border, and in no valid phrase
         ("a-b", [], ["a-b"]),
         ("a , b;. a;,", [], []),
         ("(;a", ["a"], ["("]),
@@ -125,7 +125,7 @@ def test_averages(settings: str, expected: float) -> None:
     assert score(f"yuan20:{settings}", "present.F1@5", *CORPUS) == pytest.approx(expected)
 
 
-def test_ranking_metrics_are_the_releases() -> None:
+def test_ranking_metrics_equal_those_of_the_release() -> None:
     # Present predictions c, a, e, d against a, d: hits at ranks 2 and 4, two targets.
     case = (SOURCE, "a;d", "c;a;e;d")
     for metric, expected in {
@@ -145,5 +145,10 @@ def test_targets_stemmed() -> None:
     assert score("yuan20:targets_stemmed=true", "present.F1@M", case) == 1
 
 
-def test_it_is_known_by_its_other_names() -> None:
+def test_other_names_of_the_protocol() -> None:
     assert str(protocols.load("meng")) == str(protocols.load("meng_yuan20")) == "yuan20"
+
+
+def test_unknown_words_are_recognised_in_any_case() -> None:
+    assert kept("yuan20", "UNK a;Unk;b") == (["b"], [])
+    assert kept(SPLIT, "<UNK> a;<Unk>;b") == (["b"], [])

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from keywright.ranking.features import Generated, Judged, Knowledge
+from keywright.errors import KeywrightError
+from keywright.ranking import features
+from keywright.ranking.candidates import LONGEST, RankerView
+from keywright.ranking.features import Generated, Judged, Knowledge, Part, Start
 from keywright.ranking.keys import keys
-from keywright.ranking.marker import LogOdds
+from keywright.ranking.meaning import Meaning
 from keywright.ranking.phrasebook import Phrasebook, Writer, gold_stems
-from keywright.ranking.reading import LONGEST, Reading
+from keywright.ranking.span_tagger import LogOdds
+from keywright.ranking.structure import Occurrences
 from keywright.ranking.topics import Topic, Topics
 from keywright.types import Document
 
@@ -21,8 +27,8 @@ LEARNT = [
 NEW = Document(title="heat pumps", body="Old houses have heat pumps.")
 
 
-def read(document: Document) -> Reading:
-    return Reading.of(document, 400)
+def read(document: Document) -> RankerView:
+    return RankerView.of(document, 400)
 
 
 def phrasebook(books: int) -> Phrasebook:
@@ -47,7 +53,20 @@ def topics(terms: list[str], labels: list[str]) -> Topics:
     )
 
 
-def marks(reading: Reading) -> LogOdds:
+def meaning(**vectors: list[int]) -> Meaning:
+    """Words with vectors of two numbers."""
+    names = keys((stem,) for stem in vectors)
+    order = np.argsort(names)
+    rows = np.array([*vectors.values()], np.int8).reshape(-1, 2)
+    return Meaning(names[order], rows[order], np.ones(len(vectors)))
+
+
+def knowledge(books: int, terms: list[str], labels: list[str]) -> Knowledge:
+    vectors = meaning(heat=[100, 0], hous=[60, 80], wind=[0, 100])
+    return Knowledge(phrasebook(books), topics(terms, labels), marks, vectors)
+
+
+def marks(reading: RankerView) -> LogOdds:
     """Later words and longer phrases are better."""
     size = len(reading.words)
     return (np.arange(size)[:, None] + 0.1 * np.arange(LONGEST)).astype(np.float32)
@@ -64,20 +83,21 @@ def marks(reading: Reading) -> LogOdds:
 def test_all_features_are_numbers(
     books: int, terms: list[str], labels: list[str], document: Document
 ) -> None:
-    judged = Judged(read(document), Knowledge(phrasebook(books), topics(terms, labels), marks), {})
+    judged = Judged(read(document), knowledge(books, terms, labels), {})
     for found in (judged.present(), judged.absent()):
-        assert len(found.features) == len(found.phrases) == len(found.texts)
-        assert np.isfinite(found.features).all()
+        matrix = found.matrix(list(found.columns))
+        assert len(matrix) == len(found.phrases) == len(found.texts)
+        assert np.isfinite(matrix).all()
 
 
-def test_absent_candidates_are_labels_and_what_was_written_but_stands_nowhere() -> None:
-    knowledge = Knowledge(phrasebook(1), topics(["heat"], ["energi", "heat pump"]), marks)
+def test_absent_candidates_are_labels_and_generated_phrases_that_do_not_occur() -> None:
+    known = knowledge(1, ["heat"], ["energi", "heat pump"])
     written = {("wind",): Generated("wind", 0, -1.0, -1.0), ("old",): Generated("old", 1, -1, -1)}
-    assert Judged(read(NEW), knowledge, written).absent().phrases == [("wind",), ("energi",)]
+    assert Judged(read(NEW), known, written).absent().phrases == [("wind",), ("energi",)]
 
 
-def test_of_a_phrase_s_words_the_least_the_most_and_the_mean_count() -> None:
-    judged = Judged(read(NEW), Knowledge(phrasebook(1), topics([], []), marks), {})
+def test_features_of_words_are_the_least_the_greatest_and_the_mean() -> None:
+    judged = Judged(read(NEW), knowledge(1, [], []), {})
     columns = judged._by_words([("hous",), ("old", "heat", "pump")], judged._words)
     assert columns["word.count.least"].tolist() == [1, 1]
     assert columns["word.count.most"].tolist() == [1, 2]
@@ -93,22 +113,93 @@ def test_the_best_labels_are_those_a_full_sort_would_give(most: int) -> None:
     assert topic.ranks(log_probs).tolist() == (99 - log_probs).tolist()
 
 
-def test_of_the_marks_of_a_phrase_s_places_the_most_the_mean_and_the_first_count() -> None:
-    judged = Judged(read(NEW), Knowledge(phrasebook(1), topics([], []), marks), {})
-    found = judged._marked(list(judged.reading.candidates.values()))
-    place = list(judged.reading.candidates).index(("heat", "pump"))  # begins at words 0 and 6
-    assert found["marked.first"][place] == pytest.approx(0.1)
-    assert found["marked.mean"][place] == pytest.approx(3.1)
-    assert found["marked.most"][place] == pytest.approx(6.1)
-    assert found["marked.rank"][place] == pytest.approx(np.log1p(1))  # "pumps" at word 7 is ahead
-    assert found["marked.behind"][place] == pytest.approx(-0.9)
+def test_features_of_the_span_tagger_are_the_greatest_the_mean_and_the_first() -> None:
+    judged = Judged(read(NEW), knowledge(1, [], []), {})
+    seen = judged.view.candidates
+    found = judged._tagged(list(seen), Occurrences.of(list(seen.values())))
+    place = list(judged.view.candidates).index(("heat", "pump"))  # begins at words 0 and 6
+    assert found["tagged.first"][place] == pytest.approx(0.1)
+    assert found["tagged.mean"][place] == pytest.approx(3.1)
+    assert found["tagged.most"][place] == pytest.approx(6.1)
+    assert found["tagged.rank"][place] == pytest.approx(np.log1p(1))  # "pumps" at word 7 is ahead
+    assert found["tagged.behind"][place] == pytest.approx(-0.9)
 
 
-def test_those_that_the_marker_thinks_best_of_are_judged_as_if_all_were() -> None:
-    judged = Judged(read(NEW), Knowledge(phrasebook(2), topics(["heat"], ["energi"]), marks), {})
+def test_the_best_candidates_of_the_span_tagger_have_the_same_features_as_among_all() -> None:
+    judged = Judged(read(NEW), knowledge(2, ["heat"], ["energi"]), {})
     every, some = judged.present(), judged.present(3)
     assert len(some.phrases) == 3
     assert ("heat", "pump") in some.phrases  # stands near the end, too
-    for phrase, row in zip(some.phrases, some.features, strict=True):
-        assert row.tolist() == every.features[every.phrases.index(phrase)].tolist()
+    names = list(every.columns)
+    matrix = every.matrix(names)
+    for phrase, row in zip(some.phrases, some.matrix(names), strict=True):
+        assert row.tolist() == matrix[every.phrases.index(phrase)].tolist()
     assert judged.present(100).phrases == every.phrases
+
+
+def start(books: int, *names: str) -> Start:
+    """Trees that give every candidate the value of its first feature."""
+    parts: tuple[Part, ...] = ("present", "absent")
+    return Start(
+        books,
+        {part: lambda matrix: matrix[:, 0].astype(np.float64) for part in parts},
+        dict.fromkeys(parts, names),
+    )
+
+
+def two_genres() -> Phrasebook:
+    """The first book is about heat, the second about wind."""
+    writer = Writer(2)
+    for number, text in enumerate(("heat pumps warm old houses", "wind turns turbines on hills")):
+        for _ in range(5):
+            writer.add(number, read(Document(title="", body=text)), {("heat",)})
+    return writer.book()
+
+
+def test_documents_like_the_books_of_the_start_are_left_to_its_trees() -> None:
+    known = replace(knowledge(1, [], []), book=two_genres(), start=start(1, "length"))
+    found = Judged(read(NEW), known, {}).present()
+    assert found.log_odds is not None
+    assert found.log_odds.tolist() == [len(phrase) for phrase in found.phrases]
+    assert "near.document" not in found.columns  # no time is spent on features nobody reads
+
+
+def test_for_other_documents_the_log_odds_of_the_start_are_a_feature(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(features, "MARGIN", 0.0)  # tiny books differ little when smoothed
+    known = replace(knowledge(1, [], []), book=two_genres(), start=start(1, "length"))
+    judged = Judged(read(Document(title="wind", body="Turbines turn on hills.")), known, {})
+    assert judged.genres[1] > judged.genres[0]
+    found = judged.present()
+    assert found.log_odds is None
+    assert found.columns["start"].tolist() == found.columns["length"].tolist()
+    assert "near.document" in found.columns
+
+
+def test_expensive_features_are_computed_if_the_start_reads_them() -> None:
+    known = replace(knowledge(1, [], []), book=two_genres(), start=start(1, "near.document"))
+    found = Judged(read(NEW), known, {}).present()
+    assert found.log_odds is not None
+    assert found.log_odds.tolist() == found.columns["near.document"].tolist()
+
+
+def test_an_unknown_feature_is_named() -> None:
+    found = Judged(read(NEW), knowledge(1, [], []), {}).present()
+    with pytest.raises(KeywrightError, match=r"colour.*fit it again"):
+        found.matrix(["length", "colour"])
+
+
+def test_an_empty_document_resembles_no_genre() -> None:
+    judged = Judged(read(Document(title="", body="")), knowledge(2, [], []), {})
+    assert judged.genres == pytest.approx([0, 0], abs=1e-3)
+
+
+def test_phrases_close_to_the_document_in_meaning_are_told_from_others() -> None:
+    judged = Judged(read(NEW), knowledge(1, [], []), {})
+    columns = judged._meanings.columns([("heat",), ("wind",), ("zebra",)])
+    near = columns["near.document"]
+    assert near[0] > near[1] > near[2] == 0
+    assert columns["near.title"][0] == pytest.approx(1)
+    nearest = judged._meanings.nearest([("heat", "hous"), ("heat", "wind"), ("zebra",)])
+    assert nearest["near.word"] == pytest.approx([1, 0.8, 0], abs=1e-3)

@@ -8,7 +8,7 @@ import pytest
 from keywright.ranking.keys import Table, Tally, keys
 
 
-def test_a_key_is_the_same_everywhere() -> None:
+def test_a_key_is_the_same_in_every_process() -> None:
     # Fitted tables are read by other processes and machines: a fixed number, not Python's hash.
     assert keys([("neural", "network")]).tolist() == [16376929489674040609]
 
@@ -45,8 +45,8 @@ def test_a_tally_counts_as_a_dictionary_would(room: int, monkeypatch: pytest.Mon
         column = int(rng.integers(2))
         seen = rng.integers(0, 9, size=5).astype(np.uint64)
         tally.add(column, seen)
-        for one in seen.tolist():
-            expected.setdefault(one, [0, 0])[column] += 1
+        for key in seen.tolist():
+            expected.setdefault(key, [0, 0])[column] += 1
     table = tally.table()
     assert table.keys.tolist() == sorted(expected)
-    assert table.rows.tolist() == [expected[one] for one in sorted(expected)]
+    assert table.rows.tolist() == [expected[key] for key in sorted(expected)]

@@ -1,4 +1,4 @@
-"""Verdicts and places of phrases, and data that no document can break out of."""
+"""Verdicts and places of phrases, and data that is safe inside the page."""
 
 from __future__ import annotations
 
@@ -16,34 +16,51 @@ from tests.report.toy import both, findings, panel, predictions
 def test_every_phrase_has_its_verdict() -> None:
     first, second, _ = pages(both(), 10)
     good, poor = first.systems
-    assert [(one.text, one.verdict, one.kind) for one in good] == [
+    assert [(phrase.text, phrase.verdict, phrase.kind) for phrase in good] == [
         ("graph coloring", "correct", "present"),
         ("planar graphs", "correct", "present"),
         ("greedy algorithm", "wrong", "present"),
     ]
-    assert [one.verdict for one in poor] == ["correct", "wrong"]
-    assert [one.verdict for one in second.systems[0]] == ["correct", "correct", "ignored"]
+    assert [phrase.verdict for phrase in poor] == ["correct", "wrong"]
+    assert [phrase.verdict for phrase in second.systems[0]] == ["correct", "correct", "ignored"]
     assert good[0].confidence == pytest.approx(0.8)
 
 
 def test_gold_names_the_systems_that_find_it() -> None:
     first = pages(both(), 1)[0]
-    assert [(one.text, one.kind, one.found) for one in first.gold] == [
+    assert [(phrase.text, phrase.kind, phrase.found) for phrase in first.gold] == [
         ("graph coloring", "present", [0]),
         ("planar graph", "present", [0, 1]),
         ("four color theorem", "absent", []),
     ]
 
 
-def test_half_right_is_partial_and_repeats_are_counted_once() -> None:
+def test_half_right_is_partial_and_repeats_are_shown_once() -> None:
     document = Document(id="d1", title="", body="x", keyphrases=("neural network",))
     made = predictions([["deep network", "deep net", "deep net", "deep nets", "deep net"]])
     shown = pages(findings(panel([document], a=made)), 1)[0].systems[0]
-    assert [(one.text, one.verdict, one.times) for one in shown] == [
+    assert [(phrase.text, phrase.verdict, phrase.times) for phrase in shown] == [
         ("deep network", "partial", 1),
         ("deep net", "wrong", 1),
         ("deep net", "ignored", 2),
         ("deep nets", "ignored", 1),
+    ]
+
+
+def test_a_phrase_that_is_not_counted_says_why_and_where_it_belongs() -> None:
+    document = Document(
+        id="d1", title="", body="nodes , edges", keyphrases=("nodes",), tokenised=True
+    )
+    made = predictions([["nodes", "nodes , edges", "node"]])
+    shown = pages(findings(panel([document], a=made)), 1)[0].systems[0]
+    assert [(phrase.verdict, phrase.kind, phrase.reason) for phrase in shown] == [
+        ("correct", "present", ""),
+        (
+            "ignored",
+            "present",
+            "it contains an invalid token, such as <unk> or a single comma",
+        ),
+        ("ignored", "present", "it repeats an earlier phrase"),
     ]
 
 
@@ -55,7 +72,7 @@ def test_half_right_is_partial_and_repeats_are_counted_once() -> None:
         ("𝔾 and 😀", "a graph", False, ["graph"]),
     ],
 )
-def test_places_are_what_javascript_slices(
+def test_places_are_utf_16_offsets(
     title: str, body: str, tokenised: bool, found: list[str]
 ) -> None:
     document = Document(id="d1", title=title, body=body, keyphrases=("graph",), tokenised=tokenised)
@@ -74,7 +91,7 @@ def test_verdicts_agree_with_the_score_under_every_protocol(protocol: str) -> No
     for number, page in enumerate(pages(judged, 10)):
         for system, shown in zip(judged.systems, page.systems, strict=True):
             match = judged.panel.matches[system][number]
-            right = sum(one.verdict == "correct" for one in shown)
+            right = sum(phrase.verdict == "correct" for phrase in shown)
             assert right == len(match.present.hits) + len(match.absent.hits)
 
 

@@ -1,4 +1,4 @@
-"""What a report is made of, and what it says is missing."""
+"""The contents of a report, and what it reports as missing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_without_probabilities_the_report_says_which_analyses_are_left_out() -> 
     assert "no phrase has token probabilities" in notes[0]
 
 
-def test_one_system_and_one_document_leave_out_what_needs_more() -> None:
+def test_one_system_or_document_leaves_out_comparisons() -> None:
     alone = findings(panel(good=predictions(GOOD)))
     assert alone.comparison is None
     assert alone.overlaps == []
@@ -45,7 +45,7 @@ def test_one_system_and_one_document_leave_out_what_needs_more() -> None:
     assert any("resample documents" in note for note in short.left_out)
 
 
-def test_no_gold_anywhere_is_an_error() -> None:
+def test_documents_without_any_gold_are_an_error() -> None:
     bare = [Document(id="d1", title="a", body="b", keyphrases=())]
     with pytest.raises(KeywrightError, match="none of the 1 documents has a gold keyphrase"):
         analyse(panel(bare, good=predictions(GOOD[:1])), Settings())
@@ -53,7 +53,7 @@ def test_no_gold_anywhere_is_an_error() -> None:
         gather(DOCUMENTS, {})
 
 
-def test_a_confidence_that_is_none_names_the_system() -> None:
+def test_a_bad_confidence_names_the_system() -> None:
     bad = [
         Prediction(document_id=f"d{number}", phrases=(ScoredPhrase(text="graph", confidence=1.5),))
         for number in (1, 2, 3)
@@ -76,7 +76,7 @@ def test_enough_resamples_for_the_smallest_p_to_survive_correction(systems: int)
         ((), (), ()),
     ],
 )
-def test_nothing_right_everything_right_and_nothing_said(
+def test_nothing_correct_everything_correct_and_no_predictions(
     lists: tuple[tuple[str, ...], ...],
 ) -> None:
     found = findings(panel(one=predictions(lists, 0.5), poor=predictions(POOR, 0.9)))

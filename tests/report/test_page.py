@@ -1,4 +1,4 @@
-"""The page in a real browser: it opens without complaint, sorts, filters, pages and fits."""
+"""The page in a real browser: it opens without errors, sorts, filters, pages and fits."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reset(page: Page) -> None:
     page.choose("#kind", "all")
 
 
-def test_right_and_wrong_choose_documents(page: Page) -> None:
+def test_right_and_wrong_filter_documents(page: Page) -> None:
     reset(page)
     page.choose("#right", "0")
     page.choose("#wrong", "1")
@@ -72,7 +72,7 @@ def test_search_finds_words_of_the_text(page: Page) -> None:
     assert ids(page) == ["d17"]
 
 
-def test_pages_turn(page: Page) -> None:
+def test_paging(page: Page) -> None:
     reset(page)
     assert ids(page) == [f"d{number}" for number in range(1, 11)]
     page.click("#pager-top button:last-child")
@@ -93,7 +93,7 @@ def test_phrases_are_marked_in_the_text_and_can_be_picked(page: Page) -> None:
     assert page.run(marks % "e.className")[-1] == "wrong"
 
 
-def test_verdicts_do_not_rest_on_colour_alone(page: Page) -> None:
+def test_verdicts_do_not_depend_on_colour_alone(page: Page) -> None:
     reset(page)
     signs = page.run(
         "['correct', 'partial', 'wrong', 'missed', 'ignored'].map(kind => getComputedStyle("
@@ -121,14 +121,14 @@ def test_the_page_fits_and_can_be_read(page: Page, width: int, scheme: str) -> N
     page.look(1200)
 
 
-def test_hostile_text_is_shown_and_does_nothing(page: Page) -> None:
+def test_hostile_text_is_shown_and_not_executed(page: Page) -> None:
     reset(page)
     assert page.run("window.broken") is None
     shown = page.run("document.querySelector('article .text').textContent")
     assert HOSTILE in shown
 
 
-def test_nothing_complained_and_nothing_asked_the_network(page: Page) -> None:
+def test_there_are_no_errors_and_no_requests(page: Page) -> None:
     assert page.complaints == []
 
 

@@ -1,4 +1,4 @@
-"""The page, Markdown and LaTeX: complete, self-contained, and harmless whatever the input says."""
+"""The page, Markdown and LaTeX: complete, self-contained, and safe with any input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from keywright.analysis.systems import Source, read_panel
 from keywright.report import card, figures, html, latex, markdown, tables
 from keywright.report.findings import Findings
 from keywright.report.svg import ticks
-from keywright.report.values import Cell, Gallery
+from keywright.report.values import Gallery
+from keywright.tables import Cell
 from keywright.types import Document
 from tests.report.toy import GOOD, POOR, both, findings, panel, predictions
 
@@ -50,7 +51,7 @@ class Outline(HTMLParser):
             self.text.append(data)
 
 
-def test_the_page_has_no_address_outside_itself() -> None:
+def test_the_page_refers_to_nothing_outside_itself() -> None:
     text = html.render(both(), [])
     for tag, attributes in Outline(text).tags:
         assert tag not in ("link", "img", "iframe", "object", "base")
@@ -60,7 +61,7 @@ def test_the_page_has_no_address_outside_itself() -> None:
     assert "http" not in re.sub(r"http-equiv", "", text)
 
 
-def test_ids_are_unique_and_links_lead_somewhere() -> None:
+def test_ids_are_unique_and_links_have_targets() -> None:
     tags = Outline(html.render(both(), [])).tags
     ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -81,10 +82,10 @@ def test_hostile_text_adds_no_element() -> None:
 
 def test_the_summary_comes_before_the_first_table() -> None:
     text = html.render(both(), [])
-    assert text.index("cannot be told apart") < text.index("<table")
+    assert text.index("do not differ significantly") < text.index("<table")
 
 
-def test_every_figure_is_sound_svg_with_words_and_values() -> None:
+def test_every_figure_is_valid_svg_with_a_description_and_values() -> None:
     found = both()
     galleries = [
         figures.scores(found), figures.reliability(found), figures.perplexity(found),
@@ -106,7 +107,7 @@ def test_every_figure_is_sound_svg_with_words_and_values() -> None:
 def test_reliability_bars_show_accuracy_and_counts() -> None:
     gallery = figures.reliability(both())
     assert gallery is not None
-    figure = next(one for one in gallery.figures if one.title.startswith("good, present"))
+    figure = next(figure for figure in gallery.figures if figure.title.startswith("good, present"))
     full = [row for row in figure.table.rows if row[1].value]
     # Five present phrases of confidence 0.8; all but greedy algorithm are right.
     assert [[cell.text for cell in row] for row in full] == [["80 to 90", "5", "80.0", "80.0"]]
@@ -132,7 +133,7 @@ def test_the_best_is_bold_and_marks_are_explained() -> None:
     assert any("Holm" in note for note in table.notes)
 
 
-def test_browsing_can_be_limited_and_says_so() -> None:
+def test_a_limited_browser_says_so() -> None:
     text = html.render(both(), [], documents=2)
     assert "The first 2 of 3 documents" in text
     assert '"d3"' not in text
@@ -149,7 +150,7 @@ def test_markdown_tables_have_as_many_cells_as_columns() -> None:
     assert "<script>" not in text
 
 
-def test_latex_escapes_what_is_special() -> None:
+def test_latex_escapes_special_characters() -> None:
     made = panel(**{"a_b & 50% {c}": predictions(GOOD), "~^\\": predictions(POOR)})
     text = latex.render(findings(made), [])
     assert r"a\_b \& 50\% \{c\}" in text
@@ -170,7 +171,7 @@ def test_the_run_card_has_hashes_signature_seed_and_command(tmp_path: Path) -> N
     for path in (source, gold, made):
         path.write_text("abc")
     files = card.files(source, {"a": made})
-    assert [one.role for one in files] == ["documents", "gold", "predictions of a"]
+    assert [file.role for file in files] == ["documents", "gold", "predictions of a"]
     # The published SHA-256 of "abc".
     assert files[0].sha256.startswith("ba7816bf8f01cfea414140de5dae2223")
     lines = dict(card.entries(both(), files, ["keywright", "report", "a b"]))

@@ -1,4 +1,4 @@
-"""Two systems with probabilities and one without, on documents whose every number is plain."""
+"""Two systems with probabilities and one without, on documents that are easy to score by hand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ POOR = (("planar graphs", "color theory"), ("language model",), ("short note", "
 def predictions(
     lists: Sequence[Sequence[str]], probability: float | None = None
 ) -> list[Prediction]:
-    """Every word of every phrase with the same probability, or none."""
+    """Predictions in which every word has the same probability, or none."""
     return [
         Prediction(
             document_id=f"d{number}",

@@ -1,4 +1,4 @@
-"""Small exported models, and the runs they come from."""
+"""Small exported models and the runs they come from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from keywright.export import export
+from keywright.export.run import export
 from keywright.types import Document
 from tests.models.conftest import DOCUMENTS, TINY
 from tests.runs import untrained_run
@@ -19,7 +19,7 @@ NAMES = (
     "transformer_one2seq",
     "transformer_one2set",
 )
-# An untrained model hardly ever ends a phrase by itself.
+# An untrained model rarely ends a phrase by itself.
 BABBLE = {"max_phrase": 3, "max_phrases": 5, "unique_starts": True, "max_length": 24}
 MORE = tuple(
     Document(
@@ -34,7 +34,7 @@ MORE = tuple(
 
 @dataclass(frozen=True)
 class Pair:
-    """A run folder and what was exported from it."""
+    """A run folder and the model exported from it."""
 
     run: Path
     exported: Path

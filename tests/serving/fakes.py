@@ -1,10 +1,11 @@
-"""An engine that says at once, or as late as it is told, what a test wants to hear."""
+"""A fake engine with fixed answers, which can be held up."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
 
+from keywright.generation.engine import Selection
 from keywright.generation.keyphrases import Keyphrase
 from keywright.types import Document
 
@@ -12,7 +13,7 @@ from keywright.types import Document
 class FakeEngine:
     """Every document's keyphrase is its first word; "boom" in a text raises an error.
 
-    While `open` is cleared the engine stands still, and `begun` tells that it has begun.
+    While `open` is cleared the engine blocks; `begun` is set once it has started.
     """
 
     needs_all = False
@@ -24,7 +25,12 @@ class FakeEngine:
         self.begun = threading.Event()
         self.batches: list[int] = []
 
-    def generate(self, texts: Iterable[Document], /) -> Iterator[list[Keyphrase]]:
+    def __reduce__(self) -> tuple[type[FakeEngine], tuple[bool]]:
+        return FakeEngine, (self.calibrated,)
+
+    def generate(
+        self, texts: Iterable[Document], selection: Selection, /
+    ) -> Iterator[list[Keyphrase]]:
         documents = list(texts)
         self.begun.set()
         assert self.open.wait(20)

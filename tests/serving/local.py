@@ -1,4 +1,4 @@
-"""A service with a real socket in a thread of the test, whose engine the test holds."""
+"""A service on a real socket, in a thread of the test, with a fake engine."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Local:
 
 @contextmanager
 def local(**limits: Any) -> Iterator[Local]:
-    engine, most = FakeEngine(), Limits(**limits)
+    engine, chosen = FakeEngine(), Limits(**limits)
     listening = listen("127.0.0.1", 0)
-    running = server(create_app(engine, Settings(limits=most)), most)
+    running = server(create_app(engine, Settings(limits=chosen)), chosen)
     thread = threading.Thread(target=running.run, args=([listening],))
     port = listening.getsockname()[1]
     thread.start()
@@ -54,15 +54,15 @@ def local(**limits: Any) -> Iterator[Local]:
     assert not thread.is_alive()
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
     end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come about"
+    while not condition():
+        assert time.monotonic() < end, "the condition was never met"
         time.sleep(0.01)
 
 
 def request(body: bytes | Any, length: int | None = None) -> bytes:
-    """A request for keyphrases as it goes over the wire; `length` is declared, if given."""
+    """The bytes of a request for keyphrases; `length` replaces the declared length."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     declared = len(content) if length is None else length
     head = "POST /v1/keyphrases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"

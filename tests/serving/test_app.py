@@ -1,4 +1,4 @@
-"""Every request gets the answer the guide promises, and every limit a clear refusal."""
+"""Every request gets the documented answer, and every limit a clear refusal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def running(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
 
 
 def served(call: Call, engine: FakeEngine | None = None, **settings: Any) -> Any:
-    """What a client gets from a service of its own."""
+    """The result of a call to a new service."""
 
     async def work() -> Any:
         async with running(create_app(engine or FakeEngine(), Settings(**settings))) as client:
@@ -88,21 +88,22 @@ def test_a_text_gets_keyphrases_with_their_places() -> None:
         "present": True,
         "places": [[0, 4]],
         "evidence": None,
+        "stated": False,
     }
     assert (second["present"], second["evidence"]) == (False, "Bees\nBees dance.")
 
 
-def test_title_and_body_are_taken_as_they_are() -> None:
+def test_title_and_body_are_kept_as_given() -> None:
     (document,) = ask({"id": "7", "title": "Bees.", "body": "strange"}).json()["documents"]
     assert (document["id"], document["title"], document["text"]) == ("7", "Bees.", "Bees.\nstrange")
     assert document["warnings"] == ["is strange"]
 
 
-def test_many_documents_come_back_in_order() -> None:
+def test_documents_are_answered_in_order() -> None:
     given = ["ants", {"id": "b", "text": "bees"}, {"title": "cats", "body": "purr"}]
     documents = ask({"documents": given}).json()["documents"]
-    assert [one["text"] for one in documents] == ["ants", "bees", "cats\npurr"]
-    assert [one["id"] for one in documents] == [None, "b", None]
+    assert [document["text"] for document in documents] == ["ants", "bees", "cats\npurr"]
+    assert [document["id"] for document in documents] == [None, "b", None]
 
 
 @pytest.mark.parametrize(
@@ -118,9 +119,9 @@ def test_many_documents_come_back_in_order() -> None:
         ({"absent_only": True}, ["beyond"]),
     ],
 )
-def test_options_choose_among_keyphrases(options: dict[str, Any], texts: list[str]) -> None:
+def test_options_select_keyphrases(options: dict[str, Any], texts: list[str]) -> None:
     (document,) = ask({"text": "bees", **options}).json()["documents"]
-    assert [one["text"] for one in document["keyphrases"]] == texts
+    assert [phrase["text"] for phrase in document["keyphrases"]] == texts
 
 
 @pytest.mark.parametrize(
@@ -136,10 +137,10 @@ def test_options_choose_among_keyphrases(options: dict[str, Any], texts: list[st
         ({"text": "a", "top": -1}, "invalid_request", "$.top"),
         ({"text": "a", "min_confidence": 2}, "invalid_request", "$.min_confidence"),
         ({"text": "a", "precision": 0}, "invalid_request", "$.precision"),
-        ({"text": "a", "present_only": True, "absent_only": True}, "invalid_request", "neither"),
+        ({"text": "a", "present_only": True, "absent_only": True}, "invalid_request", "excluded"),
     ],
 )
-def test_what_does_not_fit_is_told(body: Any, code: str, message: str) -> None:
+def test_an_invalid_request_is_reported(body: Any, code: str, message: str) -> None:
     assert message in refused(ask(body), 422, code)
 
 
@@ -151,29 +152,29 @@ def test_precision_needs_a_calibrated_model() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{", b'{"text": "\xff"}', b'{"text": "\\ud800"}', b"nonsense"]
 )
-def test_what_is_not_json_is_told(body: bytes) -> None:
+def test_invalid_json_is_reported(body: bytes) -> None:
     response = post(content=body, headers={"Content-Type": "application/json"})
     refused(response, 400, "invalid_json")
 
 
-def test_deep_json_is_refused() -> None:
+def test_deeply_nested_json_is_refused() -> None:
     body = b'{"documents":' + b"[" * 100_000
     response = post(content=body, headers={"Content-Type": "application/json"})
     refused(response, 422, "invalid_request")
 
 
-def test_other_types_are_refused() -> None:
-    """A foreign page may send text/plain without asking; it gets nothing done."""
+def test_other_content_types_are_refused() -> None:
+    """A page of another site may send text/plain without a preflight request."""
     response = post(content=b'{"text": "a"}', headers={"Content-Type": "text/plain"})
     assert "application/json" in refused(response, 415, "unsupported_type")
 
 
-def test_a_file_is_read_and_its_name_made_harmless() -> None:
+def test_a_file_is_read_under_a_safe_name() -> None:
     file = ("../../bees.html", b"<html><h1>Bees</h1><p>Bees dance.", "text/html")
     response = post(FILE, files={"file": file}, data={"top": "1"})
     (document,) = response.json()["documents"]
     assert (document["id"], document["text"]) == ("bees.html", "Bees\nBees dance.")
-    assert [one["text"] for one in document["keyphrases"]] == ["Bees"]
+    assert [phrase["text"] for phrase in document["keyphrases"]] == ["Bees"]
 
 
 @pytest.mark.parametrize(
@@ -191,16 +192,16 @@ def test_a_file_is_read_and_its_name_made_harmless() -> None:
         ),
     ],
 )
-def test_a_bad_upload_is_told(body: dict[str, Any], status: int, code: str) -> None:
+def test_a_bad_upload_is_reported(body: dict[str, Any], status: int, code: str) -> None:
     refused(post(FILE, **body), status, code)
 
 
-def test_the_model_is_told() -> None:
+def test_the_model_is_named() -> None:
     response = get("/v1/models", model="mine")
     assert response.json() == {"models": [{"name": "mine", "calibrated": True}]}
 
 
-def test_health_readiness_and_what_does_not_exist() -> None:
+def test_health_readiness_and_unknown_paths() -> None:
     assert get("/healthz").json() == {"status": "ok"}
     assert get("/readyz").json() == {"status": "ready"}
     refused(get("/nothing"), 404, "not_found")
@@ -209,7 +210,7 @@ def test_health_readiness_and_what_does_not_exist() -> None:
         refused(get(path), 404, "not_found")
 
 
-def test_not_ready_once_it_shuts_down() -> None:
+def test_a_service_that_shuts_down_is_not_ready() -> None:
     async def work() -> httpx.Response:
         app = create_app(FakeEngine())
         async with running(app):
@@ -236,7 +237,7 @@ def test_metrics_count_requests_documents_and_batches() -> None:
     assert "keywright_queue_documents 0.0" in lines
 
 
-def test_the_description_has_every_request_and_needs_nothing_from_outside() -> None:
+def test_the_description_is_complete_and_self_contained() -> None:
     openapi = get("/openapi.json").json()
     assert {ASK, FILE, "/v1/models", "/healthz", "/readyz", "/metrics"} == set(openapi["paths"])
     schemas = openapi["components"]["schemas"]
@@ -249,7 +250,7 @@ def test_the_description_has_every_request_and_needs_nothing_from_outside() -> N
     assert "http" not in page.replace("HTTP", "")
 
 
-def test_the_description_says_what_needs_a_key() -> None:
+def test_the_description_lists_what_needs_a_key() -> None:
     assert "securitySchemes" not in get("/openapi.json").json()["components"]
     openapi = get("/openapi.json", keys=KEYS).json()
     (scheme,) = openapi["components"]["securitySchemes"].values()
@@ -285,22 +286,22 @@ def test_every_answer_has_safe_headers(path: str) -> None:
     assert "access-control-allow-origin" not in headers
 
 
-def test_a_foreign_page_is_not_let_in() -> None:
+def test_pages_of_other_sites_are_not_allowed() -> None:
     asked = {"Origin": "https://elsewhere.test", "Access-Control-Request-Method": "POST"}
     response = served(lambda client: client.options(ASK, headers=asked))
     assert response.status_code == 405
     assert "access-control-allow-origin" not in response.headers
 
 
-def test_a_harmless_request_id_is_kept_and_another_replaced() -> None:
+def test_a_safe_request_id_is_kept_and_any_other_replaced() -> None:
     async def call(client: httpx.AsyncClient) -> list[str]:
         given = ("abc-1", "a b", "x" * 65)
-        answers = [await client.get("/healthz", headers={"X-Request-ID": one}) for one in given]
-        return [one.headers["x-request-id"] for one in answers]
+        answers = [await client.get("/healthz", headers={"X-Request-ID": id}) for id in given]
+        return [answer.headers["x-request-id"] for answer in answers]
 
     kept, *others = served(call)
     assert kept == "abc-1"
-    assert all(len(one) == 32 for one in others)
+    assert all(len(id) == 32 for id in others)
 
 
 def test_too_many_documents_and_too_much_text_are_refused() -> None:
@@ -312,7 +313,8 @@ def test_too_many_documents_and_too_much_text_are_refused() -> None:
     assert ask({"documents": ["a" * 5] * 2}, limits=limits).status_code == 200
 
 
-def test_a_large_body_is_refused_before_it_is_read() -> None:
+def test_a_large_body_is_refused() -> None:
+    """`test_guard.py` checks that nothing of it is read."""
     limits = {"limits": Limits(body_bytes=100)}
     refused(post(json={"text": "a" * 200}, settings=limits), 413, "body_too_large")
     file = {"file": ("a.txt", b"a" * 200)}
@@ -334,7 +336,7 @@ def test_a_body_of_unknown_length_is_refused_as_soon_as_it_is_too_large() -> Non
     assert read == 3
 
 
-def test_a_request_that_takes_too_long_is_ended() -> None:
+def test_a_request_that_takes_too_long_times_out() -> None:
     engine = FakeEngine()
 
     async def call(client: httpx.AsyncClient) -> tuple[httpx.Response, httpx.Response]:
@@ -343,17 +345,17 @@ def test_a_request_that_takes_too_long_is_ended() -> None:
         engine.open.set()
         return late, await client.post(ASK, json={"text": "bees"})
 
-    late, next_one = served(call, engine, limits=Limits(seconds=1))
+    late, following = served(call, engine, limits=Limits(seconds=1))
     assert "1 seconds" in refused(late, 408, "timeout")
-    assert next_one.status_code == 200
+    assert following.status_code == 200
 
 
-def test_requests_that_arrive_together_are_batched_and_keep_apart() -> None:
+def test_concurrent_requests_are_batched_and_not_mixed_up() -> None:
     engine = FakeEngine()
 
     async def call(client: httpx.AsyncClient) -> list[httpx.Response]:
-        asked = ({"documents": [f"w{n}", f"v{n} " * n]} for n in range(1, 41))
-        return list(await asyncio.gather(*(client.post(ASK, json=one) for one in asked)))
+        bodies = ({"documents": [f"w{n}", f"v{n} " * n]} for n in range(1, 41))
+        return list(await asyncio.gather(*(client.post(ASK, json=body) for body in bodies)))
 
     answers = served(call, engine)
     first_words = [
@@ -365,7 +367,7 @@ def test_requests_that_arrive_together_are_batched_and_keep_apart() -> None:
     assert len(engine.batches) < 20
 
 
-def test_beyond_the_queue_clients_are_told_to_come_back() -> None:
+def test_a_full_queue_tells_clients_to_retry_later() -> None:
     engine = FakeEngine()
 
     async def call(client: httpx.AsyncClient) -> tuple[httpx.Response, list[httpx.Response]]:
@@ -381,10 +383,10 @@ def test_beyond_the_queue_clients_are_told_to_come_back() -> None:
     full, taken = served(call, engine, limits=Limits(queue=2, documents=2))
     refused(full, 503, "busy")
     assert int(full.headers["retry-after"]) >= 1
-    assert [one.status_code for one in taken] == [200, 200]
+    assert [response.status_code for response in taken] == [200, 200]
 
 
-def test_a_failing_worker_is_a_500_and_the_service_lives_on(
+def test_a_failing_model_gives_500_and_the_service_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def call(client: httpx.AsyncClient) -> list[httpx.Response]:
@@ -399,17 +401,17 @@ def test_a_failing_worker_is_a_500_and_the_service_lives_on(
     assert "secret" not in bad.text
     assert "nosniff" in bad.headers["x-content-type-options"]
     lines = [JsonLines().format(record) for record in caplog.records if record.name == LOGGER]
-    (failure,) = [one for one in map(json.loads, lines) if one["message"] == "failed"]
+    (failure,) = [fields for fields in map(json.loads, lines) if fields["message"] == "failed"]
     assert failure["exception"] == "ValueError"
     assert failure["request_id"] == bad.headers["x-request-id"]
     assert any("_keyphrases" in place for place in failure["at"])
     assert "secret" not in "".join(lines)
 
 
-def test_the_log_tells_sizes_and_never_the_text(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_sizes_but_no_text(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, LOGGER):
         response = ask({"text": "secret bees"})
-    (line,) = [JsonLines().format(one) for one in caplog.records if one.name == LOGGER]
+    (line,) = [JsonLines().format(record) for record in caplog.records if record.name == LOGGER]
     fields = json.loads(line)
     assert fields["request_id"] == response.headers["x-request-id"]
     assert (fields["method"], fields["path"], fields["status"]) == ("POST", ASK, 200)
@@ -417,51 +419,51 @@ def test_the_log_tells_sizes_and_never_the_text(caplog: pytest.LogCaptureFixture
     assert "secret" not in line
 
 
-def test_shutting_down_finishes_what_was_accepted() -> None:
+def test_shutdown_finishes_accepted_requests() -> None:
     engine = FakeEngine()
 
     async def work() -> list[httpx.Response]:
         app = create_app(engine, Settings(limits=Limits(batch=1)))
         engine.open.clear()
         async with running(app) as client:
-            asked = [
+            requests = [
                 asyncio.create_task(client.post(ASK, json={"text": f"w{n}"})) for n in range(3)
             ]
             assert await asyncio.to_thread(engine.begun.wait, 20)
             await asyncio.sleep(0.1)
             asyncio.get_running_loop().call_later(0.1, engine.open.set)
-        # The lifespan is over, and so is all work.
+        # The lifespan has ended, and with it all work.
         assert engine.batches == [1, 1, 1]
-        return [await one for one in asked]
+        return [await request for request in requests]
 
-    assert [one.status_code for one in asyncio.run(work())] == [200, 200, 200]
+    assert [response.status_code for response in asyncio.run(work())] == [200, 200, 200]
 
 
 KEYS = Keys({"ada": hashlib.sha256(b"k1").hexdigest(), "bob": hashlib.sha256(b"k2").hexdigest()})
 
 
-def test_keys_are_asked_for_and_checked(caplog: pytest.LogCaptureFixture) -> None:
+def test_keys_are_required_and_checked(caplog: pytest.LogCaptureFixture) -> None:
     async def call(client: httpx.AsyncClient) -> list[httpx.Response]:
-        tokens = (None, "Bearer wrong", "Basic k1", "Bearer", "Bearer k1", "bearer k2")
+        headers = (None, "Bearer wrong", "Basic k1", "Bearer", "Bearer k1", "bearer k2")
         return [
             await client.post(
-                ASK, json={"text": "bees"}, headers={"Authorization": one} if one else {}
+                ASK, json={"text": "bees"}, headers={"Authorization": header} if header else {}
             )
-            for one in tokens
+            for header in headers
         ]
 
     with caplog.at_level(logging.INFO, LOGGER):
         answers = served(call, keys=KEYS)
-    assert [one.status_code for one in answers] == [401, 401, 401, 401, 200, 200]
+    assert [answer.status_code for answer in answers] == [401, 401, 401, 401, 200, 200]
     refused(answers[0], 401, "unauthorised")
     assert answers[0].headers["www-authenticate"] == "Bearer"
-    names = [json.loads(JsonLines().format(one)).get("key") for one in caplog.records]
-    assert [one for one in names if one] == ["ada", "bob"]
+    names = [json.loads(JsonLines().format(record)).get("key") for record in caplog.records]
+    assert [name for name in names if name] == ["ada", "bob"]
     refused(get("/v1/models", keys=KEYS), 401, "unauthorised")
     assert get("/healthz", keys=KEYS).status_code == 200
 
 
-def test_a_key_used_too_often_waits() -> None:
+def test_a_key_used_too_often_must_wait() -> None:
     async def call(client: httpx.AsyncClient) -> list[httpx.Response]:
         return [
             await client.get("/v1/models", headers={"Authorization": f"Bearer {key}"})
@@ -469,12 +471,12 @@ def test_a_key_used_too_often_waits() -> None:
         ]
 
     answers = served(call, keys=KEYS, rate=2)
-    assert [one.status_code for one in answers] == [200, 200, 429, 200]
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 200]
     refused(answers[2], 429, "too_many_requests")
     assert 1 <= int(answers[2].headers["retry-after"]) <= 30
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_inconsistent_settings_are_refused() -> None:
     with pytest.raises(ConfigError, match="needs keys"):
         Settings(rate=5)
     with pytest.raises(ConfigError, match="cannot hold"):
@@ -483,5 +485,29 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         Limits(seconds=0)
     engine = FakeEngine()
     engine.needs_all = True
-    with pytest.raises(ConfigError, match="strangers"):
+    with pytest.raises(ConfigError, match="different clients"):
         create_app(engine)
+
+
+@pytest.mark.parametrize(
+    ("path", "location"), [("/v1/models/", "/v1/models"), ("/docs/?a=b", "/docs?a=b")]
+)
+def test_redirects_never_name_a_host(path: str, location: str) -> None:
+    response = served(lambda client: client.get(path, headers={"Host": "evil.example"}))
+    assert response.is_redirect
+    assert response.headers["location"] == location
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("example.org", 200), ("EXAMPLE.org:8000", 200), ("evil.example", 400), ("[::1]:80", 200)],
+)
+def test_only_the_allowed_hosts_are_served(host: str, status: int) -> None:
+    hosts = ("Example.org", "[::1]")
+
+    async def call(client: httpx.AsyncClient) -> tuple[int, int]:
+        asked = await client.get("/v1/models", headers={"Host": host})
+        health = await client.get("/healthz", headers={"Host": host})
+        return asked.status_code, health.status_code
+
+    assert served(call, hosts=hosts) == (status, 200)

@@ -1,4 +1,4 @@
-"""Items that arrive together are worked on together, and every caller gets its own results."""
+"""Concurrent items are processed in batches, and every caller gets its own results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Doubles numbers; `open` cleared, it stands still; it fails at a 13."""
+    """Doubles numbers; blocks while `open` is cleared, and fails on 13."""
 
     def __init__(self) -> None:
         self.open = threading.Event()
@@ -39,30 +39,30 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def holding(worker: Worker, batcher: Batcher[int, int]) -> asyncio.Task[list[int]]:
-    """Have the worker stand still over a first item, so that others wait."""
+    """Block the worker with a first item, so that others wait."""
     worker.open.clear()
     first = asyncio.create_task(batcher.submit([0]))
     assert await asyncio.to_thread(worker.begun.wait, 20)
     return first
 
 
-def test_results_come_in_the_order_asked_under_concurrency() -> None:
+def test_concurrent_results_keep_their_order() -> None:
     async def work() -> None:
         worker = Worker()
         batcher = Batcher(worker, lambda item: item % 7, batch=8, capacity=10_000)
         batcher.start()
         asked = [[n, n + 1000, n + 500] for n in range(14, 214)]
-        answers = await asyncio.gather(*(batcher.submit(one) for one in asked))
-        assert answers == [[2 * item for item in one] for one in asked]
+        answers = await asyncio.gather(*(batcher.submit(items) for items in asked))
+        assert answers == [[2 * item for item in items] for items in asked]
         assert max(map(len, worker.batches)) == 8
-        assert len(worker.batches) == 600 / 8  # no batch goes half empty while others wait
+        assert len(worker.batches) == 600 / 8  # batches are full while items wait
         assert threading.get_ident() not in worker.threads
         await batcher.close()
 
     run(work())
 
 
-def test_a_batch_has_like_lengths_and_the_longest_waiting_item() -> None:
+def test_a_batch_has_similar_lengths_and_the_longest_waiting_item() -> None:
     async def work() -> None:
         worker = Worker()
         batcher = Batcher(worker, lambda item: item, batch=3, wait=0)
@@ -82,7 +82,7 @@ def test_a_batch_has_like_lengths_and_the_longest_waiting_item() -> None:
 def test_long_items_do_not_make_long_batches() -> None:
     async def work() -> None:
         worker = Worker()
-        batcher = Batcher(worker, lambda item: item, most_length=100, wait=0)
+        batcher = Batcher(worker, lambda item: item, max_length=100, wait=0)
         batcher.start()
         first = await holding(worker, batcher)
         others = asyncio.create_task(batcher.submit([200, 60, 50, 40, 5]))
@@ -96,7 +96,7 @@ def test_long_items_do_not_make_long_batches() -> None:
     run(work())
 
 
-def test_what_does_not_fit_the_queue_is_refused_whole() -> None:
+def test_items_that_do_not_fit_the_queue_are_refused_together() -> None:
     async def work() -> None:
         worker = Worker()
         batcher = Batcher(worker, lambda item: item, wait=0, capacity=3)
@@ -115,7 +115,7 @@ def test_what_does_not_fit_the_queue_is_refused_whole() -> None:
     run(work())
 
 
-def test_an_item_that_fails_spoils_no_other() -> None:
+def test_an_item_that_fails_does_not_fail_others() -> None:
     async def work() -> None:
         worker = Worker()
         batcher = Batcher(worker, lambda item: item, batch=4)
@@ -132,7 +132,7 @@ def test_an_item_that_fails_spoils_no_other() -> None:
     run(work())
 
 
-def test_what_nobody_waits_for_any_more_is_not_done() -> None:
+def test_cancelled_items_are_not_processed() -> None:
     async def work() -> None:
         worker = Worker()
         batcher = Batcher(worker, lambda item: item, wait=0)
@@ -151,7 +151,7 @@ def test_what_nobody_waits_for_any_more_is_not_done() -> None:
     run(work())
 
 
-def test_closing_finishes_what_was_taken_and_takes_nothing_more() -> None:
+def test_closing_finishes_accepted_items_and_accepts_no_more() -> None:
     async def work() -> None:
         worker = Worker()
         batcher = Batcher(worker, lambda item: item, batch=2, wait=0)
@@ -171,7 +171,7 @@ def test_closing_finishes_what_was_taken_and_takes_nothing_more() -> None:
     run(work())
 
 
-def test_items_of_a_single_caller_do_not_wait_for_company() -> None:
+def test_items_of_a_single_caller_do_not_wait_for_others() -> None:
     async def work() -> None:
         batcher = Batcher(Worker(), lambda item: item, wait=60)
         batcher.start()
@@ -181,7 +181,7 @@ def test_items_of_a_single_caller_do_not_wait_for_company() -> None:
     run(work())
 
 
-def test_where_company_came_before_an_item_waits_for_it_as_long_as_it_is_told() -> None:
+def test_after_concurrent_items_the_next_one_waits_for_others() -> None:
     async def work() -> None:
         worker = Worker()
         batcher = Batcher(worker, lambda item: item, wait=0.2)
@@ -189,10 +189,10 @@ def test_where_company_came_before_an_item_waits_for_it_as_long_as_it_is_told() 
         clock = asyncio.get_running_loop().time
         await batcher.submit([1, 2])
         began = clock()
-        one = asyncio.create_task(batcher.submit([3]))
+        first = asyncio.create_task(batcher.submit([3]))
         await asyncio.sleep(0.05)
         assert await batcher.submit([4]) == [8]
-        assert await one == [6]
+        assert await first == [6]
         assert clock() - began >= 0.19
         assert worker.batches == [[1, 2], [3, 4]]
         await batcher.close()

@@ -1,4 +1,4 @@
-"""The page in a real browser, before a server that answers as the service does."""
+"""The page in a real browser, with a stub server that answers like the service."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FILES = {
     "/assets/style.css": ("style.css", "text/css"),
 }
 HOSTILE = "<img src=x onerror='window.broken = 1'><script>window.broken = 1</script>"
-# The first character takes two UTF-16 units, so that places are wrong unless they are converted.
+# The first character is two UTF-16 units, so that unconverted places would be wrong.
 TEXT = (
     "🦇 Bats and moths\n"
     "A bat finds a resting moth by its echo. Leaves send the echo\n"
@@ -47,14 +47,14 @@ def places(phrase: str) -> list[list[int]]:
 def present(phrase: str, probability: float | None) -> dict[str, Any]:
     return {
         "text": phrase, "probability": probability, "present": True,
-        "places": places(phrase), "evidence": None,
+        "places": places(phrase), "evidence": None, "stated": False,
     }  # fmt: skip
 
 
 def absent(phrase: str, probability: float | None, evidence: str | None) -> dict[str, Any]:
     return {
         "text": phrase, "probability": probability, "present": False,
-        "places": [], "evidence": evidence,
+        "places": [], "evidence": evidence, "stated": False,
     }  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def answer(phrases: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class Stub(BaseHTTPRequestHandler):
-    """Answers by the words of the text it is asked about, and keeps what it was asked."""
+    """Chooses its answer by words in the request, and records all requests."""
 
     asked: list[tuple[str, bytes]]
 
@@ -151,7 +151,7 @@ def tab(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page
             "Browser.grantPermissions",
             permissions=["clipboardReadWrite", "clipboardSanitizedWrite"], origin=address,
         )  # fmt: skip
-        made.send("Emulation.setFocusEmulationEnabled", enabled=True)  # the clipboard asks for it
+        made.send("Emulation.setFocusEmulationEnabled", enabled=True)  # the clipboard needs it
         yield made
 
 
@@ -226,7 +226,7 @@ def test_probable_phrases_are_larger(page: Page) -> None:
     assert sizes[0] > sizes[1] > sizes[2]
 
 
-def test_present_phrases_are_marked_where_they_stand(page: Page) -> None:
+def test_present_phrases_are_marked_where_they_occur(page: Page) -> None:
     ask(page)
     assert said(page, "#reading") == TEXT
     assert texts(page, "#reading a") == [
@@ -263,7 +263,7 @@ def test_focus_links_phrases_and_text_both_ways(page: Page) -> None:
     assert page.run("document.activeElement.id") == "phrase-0"
 
 
-def test_presses_on_a_chip_go_from_place_to_place(page: Page) -> None:
+def test_clicks_on_a_chip_go_from_place_to_place(page: Page) -> None:
     ask(page)
     page.run("Element.prototype.scrollIntoView = function () { window.at = this; }")
     pieces = "[...document.querySelectorAll('#reading [data-phrases~=\"0\"]')]"
@@ -274,27 +274,27 @@ def test_presses_on_a_chip_go_from_place_to_place(page: Page) -> None:
     assert went == [0, 2, 0]  # each place is in two pieces, since "moth" covers a part of it
 
 
-def test_an_absent_phrase_lights_its_sentence_though_it_spans_lines(page: Page) -> None:
+def test_an_absent_phrase_highlights_its_sentence_across_lines(page: Page) -> None:
     ask(page)
     page.run("document.getElementById('phrase-2').focus()")
     lit = page.run("[...document.querySelectorAll('#reading .lit')].map(e => e.textContent)")
     assert "".join(lit) == "Leaves send the echo\naway & hide the resting moth."
 
 
-def test_the_slider_filters_and_tells_the_precision_to_expect(page: Page) -> None:
+def test_the_slider_filters_and_shows_the_expected_precision(page: Page) -> None:
     ask(page)
-    assert said(page, "#summary") == "5 of 5 keyphrases shown; expect 56% of them to be right."
+    assert said(page, "#summary") == "5 of 5 keyphrases shown; expect 56% of them to be correct."
     page.choose("#least", "40")
-    assert "echo" in texts(page, ".chip")  # its 39.6% read as 40%
+    assert "echo" in texts(page, ".chip")  # its 39.6% is shown as 40%
     page.choose("#least", "65")
     assert texts(page, ".chip") == ["resting moth", "moth"]
     assert "echo" not in texts(page, "#reading a")
-    assert said(page, "#summary") == "2 of 5 keyphrases shown; expect 80% of them to be right."
+    assert said(page, "#summary") == "2 of 5 keyphrases shown; expect 80% of them to be correct."
     page.choose("#least", "100")
     assert said(page, "#summary").startswith("No keyphrase is left")
 
 
-def test_switches_choose_the_kind(page: Page) -> None:
+def test_switches_select_present_and_absent(page: Page) -> None:
     ask(page)
     page.click("#show-present")
     assert texts(page, ".chip") == ['acoustic, "masking"', "R&D_1"]
@@ -328,7 +328,7 @@ def test_what_is_shown_is_copied_in_every_format(page: Page) -> None:
     )
 
 
-def test_without_a_clipboard_the_text_is_there_to_copy_by_hand(page: Page) -> None:
+def test_without_a_clipboard_the_text_can_be_copied_by_hand(page: Page) -> None:
     ask(page)
     page.run("navigator.clipboard.writeText = () => Promise.reject(new Error('no'))")
     page.click("[data-copy=list]")
@@ -362,19 +362,19 @@ def test_a_dropped_file_is_read(page: Page, asked: list[tuple[str, bytes]]) -> N
     assert [path for path, _ in asked] == ["/v1/keyphrases/file"]
 
 
-def test_the_example_is_one_press_away(page: Page, asked: list[tuple[str, bytes]]) -> None:
+def test_the_example_needs_one_click(page: Page, asked: list[tuple[str, bytes]]) -> None:
     page.click("#example")
     wait(page, "!document.getElementById('answer').hidden")
     assert len(json.loads(asked[0][1])["text"].split()) > 100
 
 
-def test_several_documents_can_be_looked_at_in_turn(page: Page) -> None:
+def test_several_documents_can_be_selected(page: Page) -> None:
     ask(page, "several")
     page.choose("#which", "1")
     assert texts(page, ".chip") == ["echo"]
 
 
-def test_a_text_without_keyphrases_and_a_model_without_probabilities_say_so(page: Page) -> None:
+def test_missing_keyphrases_and_missing_probabilities_are_reported(page: Page) -> None:
     ask(page, "nothing")
     assert said(page, "#summary") == "No keyphrases were found in this text."
     page.click("#clear")
@@ -384,7 +384,7 @@ def test_a_text_without_keyphrases_and_a_model_without_probabilities_say_so(page
     assert page.run("document.getElementById('least').disabled")
 
 
-def test_problems_are_told_in_words(page: Page) -> None:
+def test_problems_are_reported_in_words(page: Page) -> None:
     assert problem(page, "   ").startswith("There is no text yet.")
     ask(page)
     assert problem(page, "overloaded") == "The queue is full. Try again in 7 seconds."
@@ -403,7 +403,7 @@ def test_a_service_with_keys_asks_for_one(page: Page) -> None:
     assert page.run("document.getElementById('problem').hidden")
 
 
-def test_everything_is_reached_with_the_keyboard(page: Page) -> None:
+def test_everything_can_be_reached_with_the_keyboard(page: Page) -> None:
     page.run("document.getElementById('text').focus()")
     page.send("Input.insertText", text="moths")
     press(page, "Enter", 13, modifiers=2)
@@ -419,11 +419,11 @@ def test_everything_is_reached_with_the_keyboard(page: Page) -> None:
     assert stops == [
         "least", "show-present", "show-absent", "list", "csv", "json", "bibtex",
         "phrase-0", "phrase-1", "phrase-3", "phrase-2", "phrase-4", "reading",
-        "#phrase-1", "#phrase-0", "#phrase-3", "docs",  # once at each phrase of the text
+        "#phrase-1", "#phrase-0", "#phrase-3", "docs",  # once per phrase of the text
     ]  # fmt: skip
 
 
-def test_whatever_can_be_used_has_a_name(page: Page) -> None:
+def test_every_control_has_an_accessible_name(page: Page) -> None:
     ask(page)
     nodes = page.send("Accessibility.getFullAXTree")["nodes"]
     usable = {"button", "link", "textbox", "slider", "switch", "combobox", "region"}
@@ -441,7 +441,7 @@ def test_whatever_can_be_used_has_a_name(page: Page) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 1200])
-def test_the_page_fits_and_can_be_read(page: Page, width: int, scheme: str) -> None:
+def test_the_page_fits_and_is_readable(page: Page, width: int, scheme: str) -> None:
     page.look(width, scheme=scheme)
     ask(page)
     page.run("document.getElementById('phrase-3').focus()")
@@ -451,7 +451,7 @@ def test_the_page_fits_and_can_be_read(page: Page, width: int, scheme: str) -> N
     page.look(1200)
 
 
-def test_hostile_text_is_shown_and_does_nothing(page: Page) -> None:
+def test_hostile_text_is_shown_but_not_executed(page: Page) -> None:
     ask(page)
     assert HOSTILE in said(page, "#reading")
     assert page.run("window.broken") is None
@@ -459,7 +459,7 @@ def test_hostile_text_is_shown_and_does_nothing(page: Page) -> None:
     assert page.complaints == []
 
 
-# The contrast of every piece of text with what is behind it (WCAG 2.1).
+# The contrast of every piece of text with its background (WCAG 2.1).
 CONTRASTS = (
     "(() => {"
     + CONTRAST

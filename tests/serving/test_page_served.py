@@ -1,4 +1,4 @@
-"""The page in a real browser before the real service, and no barrier that axe-core knows of."""
+"""The page in a real browser with the real service, without barriers found by axe-core."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ def paper() -> bytes:
 def test_paste_filter_and_copy(page: Page) -> None:
     ask(page, TEXT)
     everything = texts(page, ".chip")
-    assert {"space debris", "drag sail"} & {one.lower() for one in texts(page, "#present .chip")}
+    assert {"space debris", "drag sail"} & {text.lower() for text in texts(page, "#present .chip")}
     page.choose("#least", "20")
     fewer = texts(page, ".chip")
     assert 0 < len(fewer) < len(everything)
     assert copied(page, "list").split("\n") == fewer
     rows = list(csv.DictReader(io.StringIO(copied(page, "csv"))))
-    assert [one["keyphrase"] for one in rows] == fewer
-    assert all(float(one["probability"]) >= 0.195 for one in rows)
-    assert [one["text"] for one in json.loads(copied(page, "json"))] == fewer
+    assert [row["keyphrase"] for row in rows] == fewer
+    assert all(float(row["probability"]) >= 0.195 for row in rows)
+    assert [phrase["text"] for phrase in json.loads(copied(page, "json"))] == fewer
     assert copied(page, "bibtex") == f"keywords = {{{', '.join(fewer)}}},"
     assert page.complaints == []
 
@@ -114,11 +114,11 @@ def locked() -> bytes:
     return made.getvalue()
 
 
-def test_files_that_cannot_be_read_say_why(page: Page) -> None:
+def test_the_page_says_why_a_file_cannot_be_read(page: Page) -> None:
     for name, content, reason in (
         ("locked.pdf", locked(), "is encrypted"),
         ("scan.pdf", make_pdf([], []), "probably scanned"),
-        ("cut.pdf", b"%PDF-1.7 cut", "is not a whole PDF"),
+        ("cut.pdf", b"%PDF-1.7 cut", "is not a complete PDF"),
         ("photo.jpg", b"\xff\xd8\xff\x00", "neither PDF nor text"),
         ("long.txt", b"bees " * LONGEST, "at most 20,000 are allowed"),
         (f"{SCRIPT}.pdf", b"", "is empty"),
@@ -130,11 +130,11 @@ def test_files_that_cannot_be_read_say_why(page: Page) -> None:
     assert page.run("window.broken") is None
 
 
-def test_a_text_that_is_too_long_says_so(page: Page) -> None:
+def test_the_page_says_when_a_text_is_too_long(page: Page) -> None:
     assert "at most 20,000 are allowed" in problem(page, "bees " * LONGEST)
 
 
-def test_script_in_a_text_is_only_shown(page: Page) -> None:
+def test_script_in_a_text_is_shown_but_not_executed(page: Page) -> None:
     ask(page, f"{TEXT}\n{SCRIPT}")
     assert SCRIPT in said(page, "#reading")
     ask(page, f"{SCRIPT}\n{TEXT}")
@@ -143,13 +143,13 @@ def test_script_in_a_text_is_only_shown(page: Page) -> None:
     assert page.complaints == []
 
 
-def test_nothing_but_the_keyboard_is_needed(page: Page) -> None:
+def test_the_keyboard_is_enough(page: Page) -> None:
     def tab_to(condition: str) -> None:
         for _ in range(40):
             press(page, "Tab", 9)
             if page.run(f"(e => {condition})(document.activeElement)"):
                 return
-        raise AssertionError(f"the tab key never came to {condition}")
+        raise AssertionError(f"the Tab key never reached {condition}")
 
     tab_to("e.id === 'text'")
     page.send("Input.insertText", text=TEXT)
@@ -169,17 +169,17 @@ def test_nothing_but_the_keyboard_is_needed(page: Page) -> None:
     assert page.run("document.querySelectorAll('#reading .lit').length") > 0
 
 
-# What axe-core calls serious or critical, with the first element it is about.
+# What axe-core rates serious or critical, each with its first element.
 BARRIERS = """
   axe.run({resultTypes: ["violations"]}).then(({violations}) => violations
-    .filter(one => ["serious", "critical"].includes(one.impact))
-    .map(one => `${one.id}: ${one.nodes[0].html}`))
+    .filter(({impact}) => ["serious", "critical"].includes(impact))
+    .map(({id, nodes}) => `${id}: ${nodes[0].html}`))
 """
 
 
 @pytest.fixture
 def axe() -> str:
-    """The script. The page's policy keeps it out; the DevTools protocol brings it in."""
+    """The script. The page's policy blocks it; it is injected through the DevTools protocol."""
     pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
     return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 
@@ -198,27 +198,27 @@ def test_no_barriers_in_any_state(page: Page, axe: str, width: int, scheme: str)
     ask(page, TEXT)
     check("results")
     page.run("document.querySelector('#present .chip').focus()")
-    check("a phrase lit")
+    check("a phrase highlighted")
     page.choose("#least", "100")
     check("nothing left")
     problem(page, "bees " * LONGEST)
     check("problem")
     page.run("document.getElementById('key-row').hidden = false")
     page.run("document.getElementById('drop').hidden = false")
-    check("a key asked for, and a file over the page")
+    check("key required, and a file dragged over the page")
 
 
-def test_axe_finds_what_is_wrong(page: Page, axe: str) -> None:
+def test_axe_finds_barriers(page: Page, axe: str) -> None:
     """The check can fail."""
     page.run(axe + "; undefined")
     page.run("document.querySelector('label[for=text]').remove()")
     page.run("document.getElementById('hint').style.color = '#ddd'")
     page.run("document.getElementById('text').placeholder = ''")
-    found = [one.partition(":")[0] for one in page.run(BARRIERS)]
+    found = [barrier.partition(":")[0] for barrier in page.run(BARRIERS)]
     assert {"label", "color-contrast"} <= set(found)
 
 
-def test_the_description_for_people_has_no_barriers(page: Page, server: Server, axe: str) -> None:
+def test_the_docs_page_has_no_barriers(page: Page, server: Server, axe: str) -> None:
     for width, scheme in ((375, "light"), (1200, "dark")):
         page.look(width, scheme=scheme)
         page.open(f"{server.address}/docs")
@@ -227,7 +227,7 @@ def test_the_description_for_people_has_no_barriers(page: Page, server: Server, 
         assert page.run("document.documentElement.scrollWidth") <= width
 
 
-def test_a_service_that_has_gone_is_told(page: Page) -> None:
+def test_the_page_says_when_the_service_is_gone(page: Page) -> None:
     with serving() as short_lived:
         page.open(f"{short_lived.address}/")
         ask(page, TEXT)

@@ -1,4 +1,4 @@
-"""`keywright serve` as a process: where it listens, what it does with bad clients, how it ends."""
+"""`keywright serve` as a process: where it listens, how it handles bad clients, how it stops."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Server:
         return int(self.address.rpartition(":")[2])
 
     def log(self) -> list[str]:
-        """The lines it has written, its greeting among them."""
+        """The lines it has written, including its greeting."""
         return self.errors.read_text(encoding="utf-8").splitlines()
 
     def stop(self) -> list[dict[str, Any]]:
-        """End it with SIGTERM; what it logged."""
+        """Stop it with SIGTERM and return its log."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout=30)
         return [json.loads(line) for line in self.log() if line.startswith("{")]
@@ -61,7 +61,7 @@ class Server:
 def serving(*options: str) -> Iterator[Server]:
     command = [sys.executable, "-m", "keywright", "serve", "--port", "0", "--model", "textrank"]
     source = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    with tempfile.NamedTemporaryFile() as errors:  # nobody reads a pipe, and it would fill up
+    with tempfile.NamedTemporaryFile() as errors:  # an unread pipe would fill up
         process = subprocess.Popen(
             [*command, *options], stderr=errors, env={**os.environ, "PYTHONPATH": source}
         )
@@ -86,19 +86,19 @@ def _wait_ready(address: str) -> None:
 
 
 @pytest.mark.slow
-def test_it_says_where_it_listens_and_only_there() -> None:
+def test_it_announces_its_address_and_listens_only_there() -> None:
     with serving() as server:
         assert server.greeting.startswith("keywright: listening on http://127.0.0.1:")
         assert "this machine only" in server.greeting
         answer = httpx.post(f"{server.address}/v1/keyphrases", json={"text": TEXT}).json()
-        assert any("debris" in one["text"] for one in answer["documents"][0]["keyphrases"])
+        assert any("debris" in found["text"] for found in answer["documents"][0]["keyphrases"])
         assert answer["model"] == "textrank"
         log = server.stop()
-    assert any(one.get("path") == "/v1/keyphrases" and one["status"] == 200 for one in log)
+    assert any(line.get("path") == "/v1/keyphrases" and line["status"] == 200 for line in log)
 
 
 @pytest.mark.slow
-def test_clients_that_misbehave_harm_nobody() -> None:
+def test_misbehaving_clients_do_not_affect_others() -> None:
     head = b"POST /v1/keyphrases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     with serving("--max-seconds", "1", "--max-bytes", "1000") as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=20) as gone:
@@ -121,32 +121,32 @@ def test_sigterm_under_load_loses_no_accepted_request() -> None:
     received: list[int] = []
 
     def ask(address: str) -> None:
-        """Ask until the service no longer takes connections."""
+        """Send requests until the service accepts no more connections."""
         while True:
             try:
                 with httpx.Client(timeout=30) as client:
                     answer = client.post(f"{address}/v1/keyphrases", json={"text": TEXT * 20})
             except httpx.TransportError:
-                return  # refused, or reset before a byte of it was read: it was never accepted
+                return  # refused, or reset before any byte was read: never accepted
             received.append(answer.status_code)
 
     with serving() as server, ThreadPoolExecutor(8) as pool:
-        asking = [pool.submit(ask, server.address) for _ in range(8)]
+        clients = [pool.submit(ask, server.address) for _ in range(8)]
         while len(received) < 16:
             assert server.process.poll() is None
             time.sleep(0.01)
         log = server.stop()
-        for one in asking:
-            one.result(timeout=30)
+        for client in clients:
+            client.result(timeout=30)
     assert server.process.returncode == 0
-    accepted = [one["status"] for one in log if one.get("path") == "/v1/keyphrases"]
+    accepted = [line["status"] for line in log if line.get("path") == "/v1/keyphrases"]
     assert set(accepted) == {200}
     assert received == accepted
 
 
 @pytest.mark.slow
-def test_ten_thousand_connections_are_answered_or_told_to_come_back() -> None:
-    """As many of them as this process may have, and at once."""
+def test_ten_thousand_connections_are_answered_or_told_to_retry_later() -> None:
+    """As many of them as this process may open, all at the same time."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
@@ -160,11 +160,11 @@ def test_ten_thousand_connections_are_answered_or_told_to_come_back() -> None:
 
 
 async def _answers(port: int, count: int) -> list[int]:
-    """The statuses of as many requests, which are sent when all connections are open."""
+    """The statuses of `count` requests, sent once all connections are open."""
     body = json.dumps({"text": TEXT}).encode()
     head = "POST /v1/keyphrases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     ask = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
-    some = asyncio.Semaphore(500)  # more at once would not fit the queue of the system
+    some = asyncio.Semaphore(500)  # more would not fit the system's connection queue
 
     async def connect() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         async with some:
@@ -191,7 +191,7 @@ async def _answers(port: int, count: int) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_port_in_use_is_told_in_one_line() -> None:
+def test_a_port_in_use_is_reported_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         command = [sys.executable, "-m", "keywright", "serve", "--port", port]
@@ -203,10 +203,10 @@ def test_a_port_in_use_is_told_in_one_line() -> None:
 
 
 @pytest.mark.slow
-def test_an_open_address_without_keys_is_warned_of() -> None:
+def test_a_public_address_without_keys_gives_a_warning() -> None:
     with serving("--host", "0.0.0.0") as server:
         assert "this machine only" not in server.greeting
-        assert "whoever reaches this address" in server.log()[1]
+        assert "anyone who can reach this address" in server.log()[1]
 
 
 def examples(language: str) -> list[str]:

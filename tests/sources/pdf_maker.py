@@ -1,4 +1,4 @@
-"""Small PDF files for tests: text at places, one font."""
+"""Small PDF files for tests: text at given positions, in one font."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _escape(words: str) -> str:
 
 
 def pdf_of(objects: list[bytes]) -> bytes:
-    """A PDF of these objects, numbered from 1, of which the first is the catalog."""
+    """A PDF of these objects, numbered from 1; the first is the catalog."""
     made = bytearray(b"%PDF-1.4\n")
     places = []
     for number, body in enumerate(objects, 1):

@@ -1,4 +1,4 @@
-"""Files people have become documents: title, body, and a clear word where that cannot be."""
+"""Users' files become documents with title and body, or give a clear error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keywright.sources import find, read_content, read_source
 from tests.sources.pdf_maker import Text, make_pdf
 
 
-def test_first_line_of_a_text_is_its_title() -> None:
+def test_the_first_line_of_a_text_is_its_title() -> None:
     document = read_content(b"Bees in winter\n\nBees keep warm together.", "bees.txt")
     assert document.title == "Bees in winter"
     assert document.body == "Bees keep warm together."
@@ -33,22 +33,22 @@ def test_control_characters_and_utf16_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (b" \n\t ", "is empty"),
         (b"\x7fELF\x00\x00\x01", "binary"),
         (b"caf\xe9 au lait", "UTF-8"),
-        (b"%PDF-1.7 cut off", "not a whole PDF"),
+        (b"%PDF-1.7 cut off", "not a complete PDF"),
     ],
 )
-def test_what_cannot_be_read_is_said(content: bytes, says: str) -> None:
-    with pytest.raises(DataError, match=says) as error:
+def test_unreadable_files_are_reported(content: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message) as error:
         read_content(content, "some.file")
     assert "some.file" in str(error.value)
 
 
-def test_markdown_loses_its_marks_and_keeps_its_words() -> None:
+def test_markdown_loses_its_markup_and_keeps_its_words() -> None:
     source = b"""---
 author: someone
 ---
@@ -113,8 +113,8 @@ RIGHT = [
 ]
 
 
-def test_two_columns_are_read_one_after_the_other_and_hyphens_mended() -> None:
-    # Lines in the file alternate between the columns, as some writers put them.
+def test_two_columns_are_read_in_order_and_hyphenated_words_joined() -> None:
+    # Lines in the file alternate between the columns, as some PDF writers order them.
     lines = [t for pair in zip(column(60, LEFT), column(330, RIGHT), strict=True) for t in pair]
     content = make_pdf([Text("Removing debris with a sail", 130, 700, 22), *lines])
     document = read_content(content, "paper.pdf")
@@ -146,17 +146,17 @@ def test_running_heads_and_page_numbers_are_dropped() -> None:
     assert not any(line.strip().isdigit() for line in document.body.splitlines())
 
 
-def test_pages_that_all_say_the_same_are_not_taken_for_running_heads() -> None:
+def test_identical_pages_are_not_taken_for_running_heads() -> None:
     document = read_content(make_pdf(*[[Text("Bees dance in the sun", 60, 700)]] * 5), "bees.pdf")
     assert "Bees dance in the sun" in document.text
 
 
-def test_a_pdf_without_text_says_it_is_probably_scanned() -> None:
+def test_a_pdf_without_text_is_reported_as_probably_scanned() -> None:
     with pytest.raises(DataError, match="probably scanned"):
         read_content(make_pdf([], []), "scan.pdf")
 
 
-def test_an_encrypted_pdf_says_so() -> None:
+def test_an_encrypted_pdf_is_reported() -> None:
     pypdf = pytest.importorskip("pypdf")
     writer = pypdf.PdfWriter(io.BytesIO(make_pdf(column(60, LEFT))))
     writer.encrypt("secret", algorithm="RC4-128")
@@ -172,7 +172,7 @@ def test_a_folder_gives_its_readable_files_in_order(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"x")
     assert [path.name for path in find(tmp_path)] == ["a.md", "b.txt", "c.html"]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no file of a kind"):
+    with pytest.raises(DataError, match="contains no files"):
         find(tmp_path / "empty")
 
 
@@ -188,8 +188,8 @@ def test_json_lines_are_many_documents(tmp_path: Path) -> None:
     "repeated",
     ["[", "![", "[a](", "<!--", "<!-- -->", "```\n", "```a\n", "`", "*a ", "\n# a  ", "\xa0", "| "],
 )
-def test_marks_without_end_are_read_in_no_time(repeated: str) -> None:
-    """What is searched for in vain is not searched for again from every place."""
+def test_unclosed_markup_is_read_quickly(repeated: str) -> None:
+    """A failed search is not repeated from every position."""
     content = ("a" + repeated * (20_000 // len(repeated)) + "a").encode()
     began = time.process_time()
     read_content(content, "marks.md")
@@ -197,7 +197,7 @@ def test_marks_without_end_are_read_in_no_time(repeated: str) -> None:
     assert time.process_time() - began < 4
 
 
-def test_open_tags_do_not_slow_each_other_down() -> None:
+def test_many_open_tags_are_read_quickly() -> None:
     began = time.process_time()
     document = read_content(b"<!doctype html><main>" + b"<p>a" * 20_000, "open.html")
     assert len(document.body.split()) == 20_000
@@ -205,14 +205,14 @@ def test_open_tags_do_not_slow_each_other_down() -> None:
 
 
 @pytest.mark.parametrize("begun", ["<a ", "<a b='", "<!--", "<div", "</"])
-def test_a_tag_that_the_end_cuts_off_is_dropped(begun: str) -> None:
+def test_a_tag_cut_off_at_the_end_is_dropped(begun: str) -> None:
     began = time.process_time()
     content = "<!doctype html><p>Bees < ants" + begun * (20_000 // len(begun))
     assert read_content(content.encode(), "cut.html").body == "Bees < ants"
     assert time.process_time() - began < 4
 
 
-def test_code_between_fences_is_dropped_and_an_open_fence_kept() -> None:
+def test_fenced_code_is_dropped_and_an_unclosed_fence_kept() -> None:
     content = b"# Bees ##\n\nThey dance.\n~~~ py\nx = 1\n```\n~~~\nThey fly.\n```\nThey sleep.\n"
     document = read_content(content, "bees.md")
     assert document.title == "Bees"

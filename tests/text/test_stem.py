@@ -1,4 +1,4 @@
-"""Stems: nltk's Porter stemmer, remembered."""
+"""The table of stems: those of nltk's Porter stemmer, each computed once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_known_stems(word: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("blank", ["\t", "\u00a0", "\u3000"])
-def test_white_space_that_blanks_do_not_split_is_no_part_of_a_word(blank: str) -> None:
+def test_white_space_around_a_word_is_ignored(blank: str) -> None:
     """The releases split at " " only and strip each word before stemming it."""
     assert stem(f"networks{blank}") == "network"
     assert stem(blank) == ""

@@ -1,4 +1,4 @@
-"""Words of a text: normalised as the field prepares them, and with their places in the text."""
+"""Words of a text: normalised as the field prepares them, and where they are in the text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ anything = settings(deadline=None, max_examples=300)
         ("3.14", [DIGIT, ".", DIGIT]),
         ("x86 and mp3", ["x86", "and", "mp3"]),  # a number is a whole word of digits
         ("٣٤ wins", [DIGIT, "wins"]),  # digits of every script are digits
-        ("10²", ["10²"]),  # a superscript is none
+        ("10²", ["10²"]),  # a superscript is not
         ("Über Straße, ΣΟΦΙΑ", ["über", "straße", ",", "σοφια"]),
         ("深層学習", ["深層学習"]),
         ("a <digit> <unk> <peos> b", ["a", "<digit>", "<unk>", "<peos>", "b"]),
@@ -48,23 +48,26 @@ def test_normalise(text: str, expected: list[str]) -> None:
 @anything
 def test_spans_are_the_normalised_words_at_their_places(text: str) -> None:
     """Whatever is found in the normalised words can be pointed at in the text."""
-    found = spans(text)
-    assert len(found) == len(normalise(text))
-    end = 0
-    for span, word in zip(found, normalise(text), strict=True):
-        assert text[span.start : span.end] == span.text
-        assert span.start >= end
-        assert word == (DIGIT if span.text.isdecimal() else span.text.lower())
-        end = span.end
+    last = 0
+    for (start, end), word in zip(spans(text), normalise(text), strict=True):
+        assert last <= start < end
+        assert word == (DIGIT if text[start:end].isdecimal() else text[start:end].lower())
+        last = end
 
 
-# Lower case of "İ" is "i" and a combining dot, which is no letter; Unicode has no other such word.
+@given(st.text())
+@anything
+def test_spans_of_a_tokenised_text_are_its_words_between_blanks(text: str) -> None:
+    assert [text[start:end] for start, end in spans(text, tokenised=True)] == text.split()
+
+
+# The lower case of "İ" is "i" and a combining dot, which is not a letter. No other word is like it.
 lasting_words = st.text().filter(lambda text: "İ" not in text)
 
 
 @given(lasting_words)
 @anything
-def test_prepared_text_is_not_changed_by_preparing_it_again(text: str) -> None:
+def test_normalising_twice_changes_nothing(text: str) -> None:
     once = normalise(text)
     assert normalise(" ".join(once)) == once
 
@@ -82,7 +85,7 @@ def test_normalised_words_can_be_joined_by_blanks(text: str) -> None:
         "a survey of graph theory . we show that , in general , trees win .",
         "networks with <digit> layers",
         "methods , i.e. those of section <digit>",  # abbreviations keep their dots
-        "tags of DIGIT questions",  # the StackExchange corpus writes <digit> so
+        "tags of DIGIT questions",  # how the StackExchange corpus writes <digit>
     ],
 )
 def test_prepared_text_looks_tokenised(text: str) -> None:

@@ -1,4 +1,4 @@
-"""A corpus of made-up words and a config small enough to train within a second."""
+"""A corpus of made-up words, and a config small enough to train in about a second."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def write_corpus(path: Path, documents: int, seed: int) -> Path:
 
 
 def tiny(folder: Path) -> dict[str, Any]:
-    """Four updates an epoch, dropout on: whatever randomness there is takes part."""
+    """Four updates per epoch, with dropout, so that all kinds of randomness are involved."""
     return {
         "data": {
             "train": [str(folder / "train.jsonl")],
             "valid": [str(folder / "valid.jsonl")],
-            "vocabulary_size": 60,
+            "vocabulary": {"name": "words", "size": 60},
             "max_source": 40,
         },
         "model": {

@@ -1,4 +1,4 @@
-"""The guide names every setting, and its config is one."""
+"""The guide explains every setting, and its example config is valid."""
 
 from __future__ import annotations
 
@@ -10,15 +10,29 @@ from pathlib import Path
 import pytest
 
 from keywright import config as configs
-from keywright.training import run
+from keywright import parts, runs
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+REINFORCEMENT = (Path(__file__).parents[2] / "docs" / "reinforcement.md").read_text(
+    encoding="utf-8"
+)
+
+BLOCKS = re.findall(r"```toml\n(.*?)```", GUIDE, flags=re.DOTALL)
 
 
 def test_the_config_of_the_guide_is_complete() -> None:
-    (block,) = re.findall(r"```toml\n(.*?)```", GUIDE, flags=re.DOTALL)
-    config = configs.parse(tomllib.loads(block))
-    assert run.resolve(config).model.settings["embedding"] > 0
+    complete, stages = map(tomllib.loads, BLOCKS)
+    config = runs.resolve(configs.parse(complete))
+    assert config.model.settings["embedding"] > 0
+    staged = runs.resolve(configs.parse({**complete, **stages}))
+    assert staged.train.stage[1].objective.settings["samples"] == 1
+
+
+@pytest.mark.parametrize("name", parts.names("keywright.training.objectives"))
+def test_every_objective_and_its_settings_are_explained(name: str) -> None:
+    assert f"**`{name}`**" in GUIDE
+    for field in dataclasses.fields(parts.module("keywright.training.objectives", name).Config):
+        assert f"| `{field.name}` |" in GUIDE + REINFORCEMENT, field.name
 
 
 @pytest.mark.parametrize("section", [configs.Data, configs.Train, configs.Stage, configs.Evaluate])
@@ -29,5 +43,5 @@ def test_every_setting_is_explained(section: type) -> None:
 
 
 def test_every_file_of_a_run_folder_is_explained() -> None:
-    for name in (run.CONFIG, run.VOCABULARY, run.MANIFEST, run.BEST, run.LAST, run.METRICS):
+    for name in (runs.CONFIG, runs.VOCABULARY, runs.MANIFEST, runs.BEST, runs.LAST, runs.METRICS):
         assert f"`{name}`" in GUIDE

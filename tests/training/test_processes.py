@@ -1,4 +1,4 @@
-"""Real processes: killed without warning, and several training together."""
+"""Real processes: killed without warning, or several of them training together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from keywright import config as configs
-from keywright.training import run
+from keywright import runs
 from tests.training.conftest import Make
 from tests.training.test_loop import assert_same, metrics, untimed, weights
 
@@ -40,7 +40,7 @@ def keywright(folder: Path, name: str) -> subprocess.Popen[bytes]:
 
 
 def wait_for(path: Path, process: subprocess.Popen[bytes], changes: int) -> None:
-    """Until a file has been replaced so many times, or the process has ended."""
+    """Wait until a file has been replaced `changes` times, or the process has ended."""
     seen: set[tuple[int, int]] = set()
     while len(seen) < changes and process.poll() is None:
         if path.exists():
@@ -49,49 +49,65 @@ def wait_for(path: Path, process: subprocess.Popen[bytes], changes: int) -> None
         time.sleep(0.002)
 
 
-def test_a_run_killed_again_and_again_ends_with_the_same_weights(
-    make: Make, tmp_path: Path
+STAGES = {
+    "nll": "[{epochs=8, batch_size=4, validate_every=5, schedule='plateau'}, "
+    "{updates=60, batch_size=8, optimiser='adamw', weight_decay=0.1}]",
+    "self_critical": "[{epochs=4, batch_size=8, learning_rate=0.02}, "
+    "{updates=40, batch_size=8, accumulate=2, validate_every=5, learning_rate=0.005, "
+    "objective={name='self_critical', parts='together', samples=2, max_length=12}}]",
+}
+
+
+def rewards(folder: Path) -> list[float]:
+    return [line["reward"] for line in metrics(folder, "train") if "reward" in line]
+
+
+@pytest.mark.parametrize("stages", STAGES)
+def test_a_run_killed_several_times_ends_with_the_same_weights(
+    make: Make, tmp_path: Path, stages: str
 ) -> None:
     config = make(
-        "train.checkpoint_minutes=0.001",  # updates are lost by every kill and made again
-        "train.stage=[{epochs=8, batch_size=4, validate_every=5, schedule='plateau'}, "
-        "{updates=60, batch_size=8, optimiser='adamw', weight_decay=0.1}]",
+        "train.checkpoint_minutes=0.001",  # every kill loses updates, which are then repeated
+        f"train.stage={STAGES[stages]}",
     )
     (tmp_path / "run.toml").write_text(configs.to_toml(config))
     assert keywright(tmp_path, "whole").wait() == 0
     kills = 0
-    for changes in (1, 4, 6):  # at moments that nobody chose, and well before a quick run ends
+    for changes in (1, 4, 6):  # at arbitrary times, well before the end of the run
         process = keywright(tmp_path, "killed")
-        wait_for(tmp_path / "killed" / run.LAST, process, changes)
+        wait_for(tmp_path / "killed" / runs.LAST, process, changes)
         process.send_signal(signal.SIGKILL)
         kills += process.wait() == -signal.SIGKILL
     assert kills == 3
     assert keywright(tmp_path, "killed").wait() == 0
+    assert stages == "nll" or sum(rewards(tmp_path / "whole")) > 0
     assert_same(weights(tmp_path / "whole"), weights(tmp_path / "killed"))
-    assert_same(weights(tmp_path / "whole", run.BEST), weights(tmp_path / "killed", run.BEST))
+    assert_same(weights(tmp_path / "whole", runs.BEST), weights(tmp_path / "killed", runs.BEST))
     assert untimed(tmp_path / "whole") == untimed(tmp_path / "killed")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_with_a_checkpoint_and_says_so(
+def test_a_signal_stops_with_a_checkpoint_and_its_exit_code(
     make: Make, tmp_path: Path, number: int
 ) -> None:
     (tmp_path / "run.toml").write_text(configs.to_toml(make("train.stage[0].epochs=5000")))
     process = keywright(tmp_path, "r")
-    wait_for(tmp_path / "r" / run.LAST, process, 2)
+    wait_for(tmp_path / "r" / runs.LAST, process, 2)
     process.send_signal(number)
     assert process.wait() == 128 + number
-    assert run.load(tmp_path / "r", run.LAST).config.model.name == "transformer_one2seq"
+    assert runs.load(tmp_path / "r", runs.LAST).config.model.name == "transformer_one2seq"
 
 
-def test_two_processes_learn_what_one_does(make: Make, tmp_path: Path) -> None:
-    config = make(
-        "model.dropout=0",
-        "train.stage[0].batch_size=8",
-        "train.stage[0].accumulate=2",
-        "train.stage[0].epochs=4",
-        "train.stage[0].select='all.F1@O'",
-    )
+@pytest.mark.parametrize(
+    "stages",
+    [
+        "[{epochs=4, batch_size=8, accumulate=2, select='all.F1@O'}]",
+        STAGES["self_critical"].replace("updates=40", "updates=10"),
+    ],
+    ids=["nll", "self_critical"],
+)
+def test_two_processes_learn_what_one_does(make: Make, tmp_path: Path, stages: str) -> None:
+    config = make("model.dropout=0", f"train.stage={stages}")
     (tmp_path / "run.toml").write_text(configs.to_toml(config))
     assert keywright(tmp_path, "one").wait() == 0
     launch = ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2"]
@@ -103,9 +119,10 @@ def test_two_processes_learn_what_one_does(make: Make, tmp_path: Path) -> None:
         capture_output=True,
     )
     one, two = metrics(tmp_path / "one"), metrics(tmp_path / "two")
-    assert len(one) == len(two) == 12
+    assert len(one) == len(two) > 10
     for line, other in zip(one, two, strict=True):
-        assert line["loss"] == pytest.approx(other["loss"], rel=1e-5)
+        assert line["loss"] == pytest.approx(other["loss"], rel=1e-5, abs=1e-7)
         assert line["documents"] == other["documents"]
+    assert "self_critical" not in stages or sum(rewards(tmp_path / "one")) > 0
     for name, tensor in weights(tmp_path / "one").items():
         assert tensor.allclose(weights(tmp_path / "two")[name], rtol=1e-3, atol=1e-4), name

@@ -23,7 +23,7 @@ def test_without_patience_a_stage_runs_to_its_end() -> None:
     assert not tracker.exhausted(stage)
 
 
-def test_a_plateau_cuts_the_rate_once_and_then_waits_again() -> None:
+def test_a_plateau_reduces_the_rate_once_and_then_waits_again() -> None:
     stage = Stage(epochs=1, schedule="plateau", plateau_factor=0.5, plateau_patience=1)
     tracker = Tracker()
     rates = []
@@ -33,7 +33,7 @@ def test_a_plateau_cuts_the_rate_once_and_then_waits_again() -> None:
     assert rates == [1, 1, 0.5, 0.5, 0.25, 0.25, 0.25]
 
 
-def test_other_schedules_know_no_plateau() -> None:
+def test_other_schedules_ignore_plateaus() -> None:
     stage, tracker = Stage(epochs=1, schedule="cosine"), Tracker()
     for _ in range(5):
         tracker.add(0.0, stage)

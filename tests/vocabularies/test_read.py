@@ -1,4 +1,4 @@
-"""Vocabularies from files: what is read, and what is said about files that cannot be."""
+"""Vocabularies from files: what is read, and how bad files are reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from keywright.errors import DataError, MissingExtraError
-from keywright.vocabularies.terms import Term, Terms
+from keywright.vocabularies.term import Term
+from keywright.vocabularies.terms import Terms
 
 CARBON = Term(text="carbon dioxide", id="c1", synonyms=("CO2", "carbonic acid gas"))
 
@@ -45,17 +46,17 @@ def test_lists_and_compressed_files(tmp_path: Path) -> None:
         ("a.csv", "name,note\nx,y\n", ":1", "no column.*name, note"),
         ("a.csv", "term,prefLabel\nx,y\n", ":1", "several columns"),
         ("a.csv", "id,term\n1,heat pump\n2,\n", ":3", "no term"),
-        ("a.csv", "id,term\n1,heat pump\n1,stove\n", ":3", "'1' stands in line 2"),
-        ("a.csv", "term\nheat pump\nHeat Pump\n", ":3", "'Heat Pump' stands in line 2"),
-        ("a.csv", "term,id\nheat, pump,1\n", ":2", "3 cells and the header 2"),
+        ("a.csv", "id,term\n1,heat pump\n1,stove\n", ":3", "'1' already occurs in line 2"),
+        ("a.csv", "term\nheat pump\nHeat Pump\n", ":3", "'Heat Pump' already occurs in line 2"),
+        ("a.csv", "term,id\nheat, pump,1\n", ":2", "3 cells, but the header has 2"),
         ("a.csv", 'term\nheat\n"pump\n', ":3", "double quote"),
-        ("a.txt", "heat\nheat\n", ":2", "stands in line 1"),
+        ("a.txt", "heat\nheat\n", ":2", "already occurs in line 1"),
         ("a.txt", "heat\npump\tid\n", ":2", "tab"),
         ("a.txt", "heat\n+++\n", ":2", "no letter or digit"),
         ("a.docx", "heat\n", "", "names of vocabularies end in .csv"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(
+def test_problems_are_reported_with_their_line(
     tmp_path: Path, name: str, content: str, place: str, message: str
 ) -> None:
     path = tmp_path / name
@@ -96,7 +97,7 @@ class TestSkos:
     def rdflib(self) -> None:
         pytest.importorskip("rdflib", reason="the extra [skos] is not installed")
 
-    def test_labels_of_a_language_and_those_without(self, tmp_path: Path) -> None:
+    def test_labels_with_the_language_and_without_any(self, tmp_path: Path) -> None:
         path = tmp_path / "skos.ttl"
         path.write_text(TURTLE, encoding="utf-8")
         english = Terms.load(path)
@@ -118,10 +119,15 @@ class TestSkos:
     @pytest.mark.parametrize(
         ("name", "content", "place", "message"),
         [
-            ("a.ttl", TURTLE + ":c4 skos:prefLabel ; .", ":9", "is not Turtle: "),
-            ("a.ttl", TURTLE + '\n:c4 skos:prefLabel "x', "", "is not Turtle: Quote expected"),
-            ("a.rdf", RDF_XML.replace("</rdf:RDF>", "</rdf>"), ":8", "is not RDF/XML"),
-            ("a.nt", "<http://a> <b\n", "", "is not N-Triples"),
+            ("a.ttl", TURTLE + ":c4 skos:prefLabel ; .", ":9", "is not valid Turtle: "),
+            (
+                "a.ttl",
+                TURTLE + '\n:c4 skos:prefLabel "x',
+                "",
+                "is not valid Turtle: Quote expected",
+            ),
+            ("a.rdf", RDF_XML.replace("</rdf:RDF>", "</rdf>"), ":8", "is not valid RDF/XML"),
+            ("a.nt", "<http://a> <b\n", "", "is not valid N-Triples"),
             ("a.ttl", "\n", "", "is empty"),
             ("a.ttl", "<http://a> <http://b> <http://c> .", "", "no skos:prefLabel"),
         ],
@@ -136,7 +142,7 @@ class TestSkos:
         assert str(caught.value).startswith(f"{path}{place}: ")
         assert "\n" not in str(caught.value)
 
-    def test_the_languages_there_are_are_named(self, tmp_path: Path) -> None:
+    def test_the_available_languages_are_named(self, tmp_path: Path) -> None:
         path = tmp_path / "a.ttl"
         path.write_text(TURTLE.replace(':c2 skos:prefLabel "heat pump" .', ""), encoding="utf-8")
         with pytest.raises(DataError, match="'fr'; its languages are de, en"):

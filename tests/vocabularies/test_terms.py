@@ -1,4 +1,4 @@
-"""The term that a phrase means, and when it means none."""
+"""The term that a phrase matches, and phrases that match none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pickle
 import pytest
 
 from keywright.errors import ConfigError
-from keywright.vocabularies.terms import Term, Terms
+from keywright.vocabularies.term import Term
+from keywright.vocabularies.terms import Terms
 
 TERMS = Terms(
     [
@@ -49,7 +50,7 @@ TERMS = Terms(
         ("IL 6", "c11", "acronym"),
     ],
 )
-def test_a_phrase_finds_its_term(phrase: str, term: str, how: str) -> None:
+def test_a_phrase_matches_its_term(phrase: str, term: str, how: str) -> None:
     match = TERMS.find(phrase)
     assert match is not None
     assert (match.term.id, match.how) == (term, how)
@@ -61,25 +62,25 @@ def test_a_phrase_finds_its_term(phrase: str, term: str, how: str) -> None:
         "",
         "—",
         "type 3 diabetes",  # numbers are not interchangeable
-        "diabetes",  # a part of a name is no name
+        "diabetes",  # a part of a name is not a name
         "university",  # has the stem of "universe"
         "aid",  # has the stem of "AIDS"
-        "carbon dioxyde",  # typing errors count only when asked for
+        "carbon dioxyde",  # typing errors are accepted only with `fuzzy`
         "heat pump water treatment",
     ],
 )
-def test_other_phrases_find_none(phrase: str) -> None:
+def test_other_phrases_match_none(phrase: str) -> None:
     assert TERMS.find(phrase) is None
 
 
-def test_in_a_running_text_a_word_is_no_acronym() -> None:
+def test_in_running_text_a_word_is_not_an_acronym() -> None:
     assert TERMS.find("aids", cased=True) is None
-    assert TERMS.find("aids", cased=False) is not None  # a model that writes small letters only
+    assert TERMS.find("aids", cased=False) is not None  # a model that writes lower case only
     assert TERMS.find("AIDS", cased=True) is not None
-    assert TERMS.find("co2", cased=True) is not None  # no word could be meant
+    assert TERMS.find("co2", cased=True) is not None  # it cannot be a word
 
 
-def test_a_word_of_the_vocabulary_comes_before_an_acronym_in_small_letters() -> None:
+def test_a_term_is_preferred_to_a_lower_case_acronym() -> None:
     terms = Terms(
         [Term(text="cat", id="animal"), Term(text="computed tomography", id="x", synonyms=("CAT",))]
     )
@@ -95,7 +96,7 @@ def test_a_vocabulary_in_capitals_has_no_acronyms() -> None:
     assert terms.find("water", cased=True) is not None
 
 
-def test_a_name_of_several_terms_means_none_unless_one_prefers_it() -> None:
+def test_a_shared_name_matches_only_a_term_that_prefers_it() -> None:
     terms = Terms(
         [
             Term(text="mercury", id="planet"),
@@ -111,7 +112,7 @@ def test_a_name_of_several_terms_means_none_unless_one_prefers_it() -> None:
     assert terms.ambiguous == ["beach", "mercury"]
 
 
-def test_typing_errors_are_forgiven_when_asked_for_but_not_in_numbers() -> None:
+def test_fuzzy_accepts_typing_errors_but_not_in_numbers() -> None:
     terms = Terms(TERMS, fuzzy=0.92)
     assert terms.find("carbon dioxyde").how == "fuzzy"  # type: ignore[union-attr]
     assert terms.find("type 3 diabetes") is None
@@ -120,5 +121,5 @@ def test_typing_errors_are_forgiven_when_asked_for_but_not_in_numbers() -> None:
         Terms(TERMS, fuzzy=92)
 
 
-def test_pickled_it_finds_the_same() -> None:
+def test_a_pickled_vocabulary_finds_the_same() -> None:
     assert pickle.loads(pickle.dumps(TERMS)).find("CO2") == TERMS.find("CO2")

@@ -1,1 +1,1 @@
-"""What scores leave out: where, how, and how surely systems differ."""
+"""What scores leave out: where and how systems differ, and how certain that is."""

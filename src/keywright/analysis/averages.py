@@ -1,4 +1,4 @@
-"""How much the choice of a measure matters: micro against macro, F1@M against @5 and @O.
+"""How much the choice of a measure matters: micro and macro averages, F1@M, F1@5 and F1@O.
 
 After Thomas and Vajjala (2024), section 6.1, tables 5 and 6.
 """
@@ -12,9 +12,9 @@ import numpy as np
 
 from keywright.analysis.systems import Panel
 from keywright.evaluate import Plan
-from keywright.metrics._base import Array, Metric
+from keywright.matches import SPLIT_PARTS, Part
+from keywright.metric import Array, Metric
 
-PARTS = ("present", "absent")
 CUTOFFS = ("M", "5", "O")
 
 
@@ -23,7 +23,7 @@ class Averages:
     """One system's macro and micro value of a measure (table 5)."""
 
     system: str
-    part: str
+    part: Part
     measure: str
     macro: float
     micro: float
@@ -38,14 +38,16 @@ class Cutoffs:
     """One system's F1 at several cut-offs (table 6)."""
 
     system: str
-    part: str
+    part: Part
     average: str
     f1: dict[str, float]
 
 
 def macro_and_micro(panel: Panel, measures: Sequence[str] = ("F1@M",)) -> list[Averages]:
     """Table 5 for every system; a measure is a name such as `F1@M` or `R@10`."""
-    names = [f"{part}.{kind}{m}" for part in PARTS for m in measures for kind in ("", "micro.")]
+    names = [
+        f"{part}.{kind}{m}" for part in SPLIT_PARTS for m in measures for kind in ("", "micro.")
+    ]
     scores = panel_scores(panel, names)
     return [
         Averages(
@@ -56,7 +58,7 @@ def macro_and_micro(panel: Panel, measures: Sequence[str] = ("F1@M",)) -> list[A
             scores[system][f"{part}.micro.{measure}"],
         )
         for system in panel.systems
-        for part in PARTS
+        for part in SPLIT_PARTS
         for measure in measures
     ]
 
@@ -64,17 +66,17 @@ def macro_and_micro(panel: Panel, measures: Sequence[str] = ("F1@M",)) -> list[A
 def cutoffs(panel: Panel, at: Sequence[str] = CUTOFFS, average: str = "macro") -> list[Cutoffs]:
     """Table 6 for every system."""
     micro = "micro." if average == "micro" else ""
-    names = {(part, cut): f"{part}.{micro}F1@{cut}" for part in PARTS for cut in at}
+    names = {(part, cut): f"{part}.{micro}F1@{cut}" for part in SPLIT_PARTS for cut in at}
     scores = panel_scores(panel, list(names.values()))
     return [
         Cutoffs(system, part, average, {cut: scores[system][names[part, cut]] for cut in at})
         for system in panel.systems
-        for part in PARTS
+        for part in SPLIT_PARTS
     ]
 
 
 def panel_scores(panel: Panel, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Per system the metrics, as `keywright evaluate` gives them."""
+    """The metrics of each system, as `keywright evaluate` computes them."""
     plan = Plan(panel.protocol, [Metric.parse(name) for name in metrics])
     found = {}
     for system, matches in panel.matches.items():

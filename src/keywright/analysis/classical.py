@@ -1,9 +1,9 @@
-"""The textbook tests on paired document scores, chosen by a check of normality.
+"""The classical tests on paired document scores, chosen by a test of normality.
 
-Papagiannopoulou and Tsoumakas (2019) take the t-test where the differences look normal and
-Wilcoxon's signed-rank test where they do not; F scores hardly ever do (Yeh 2000). Both speak of
-the documents' scores: for a corpus score that is not their mean (micro averages, the harmonic
-mean of macro P and R) they test something close to it, not it.
+Papagiannopoulou and Tsoumakas (2019) use the t-test where the differences look normal and
+Wilcoxon's signed-rank test where they do not; F scores hardly ever do (Yeh 2000). Both compare
+the documents' scores: if the corpus score is not their mean (micro averages, the harmonic mean of
+macro P and R), they test something close to it, but not the same.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any, Literal
 import numpy as np
 
 from keywright.errors import MissingExtraError
-from keywright.metrics._base import Array
+from keywright.metric import Array
 
 LEVEL = 0.05
-# Shapiro and Wilk's p-value is not to be trusted above this many differences.
+# Shapiro and Wilk's p-value is not reliable for more differences than this.
 MOST_FOR_SHAPIRO = 5000
 
 
 @dataclass(frozen=True)
 class Classical:
-    """A two-sided paired test; `normality_p` below 0.05 rules the t-test out."""
+    """A two-sided paired test; with `normality_p` below 0.05 it is not the t-test."""
 
     test: Literal["t", "wilcoxon", "none"]
     p: float
@@ -38,7 +38,7 @@ def classical_test(a: Array, b: Array) -> Classical:
     difference = a - b
     if not np.any(difference):
         return Classical("none", 1.0, "none", 1.0, len(difference))
-    if len(difference) < 3 or np.ptp(difference) == 0:  # no shape to be judged
+    if len(difference) < 3 or np.ptp(difference) == 0:  # nothing to test for normality
         return Classical("wilcoxon", _wilcoxon(difference), "none", 0.0, len(difference))
     if len(difference) <= MOST_FOR_SHAPIRO:
         normality: Literal["shapiro-wilk", "dagostino-pearson"] = "shapiro-wilk"

@@ -1,4 +1,4 @@
-"""Does a system know how many phrases a document has? Numbers predicted against numbers gold."""
+"""Does a system know how many phrases a document has? Numbers of predicted and gold phrases."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from keywright.analysis.systems import Panel
+from keywright.matches import Part
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """One system's numbers of phrases, after the protocol's filters, document by document.
+    """How many phrases one system predicts per document, after the protocol's filters.
 
     `table` has (gold, predicted, documents) for every pair of numbers that occurs.
-    `correlation` is Pearson's; None where either number never varies.
+    `correlation` is Pearson's, None if either number never varies.
     """
 
     system: str
-    part: str
+    part: Part
     predicted: float
     gold: float
     mean_absolute_error: float
@@ -31,9 +32,9 @@ class Numbers:
     table: tuple[tuple[int, int, int], ...]
 
 
-def numbers(panel: Panel, system: str, part: str = "all") -> Numbers:
-    made = np.array([len(getattr(match, part).predictions) for match in panel.matches[system]])
-    gold = np.array([len(getattr(match, part).targets) for match in panel.matches[system]])
+def numbers(panel: Panel, system: str, part: Part = "all") -> Numbers:
+    made = np.array([len(match.part(part).predictions) for match in panel.matches[system]])
+    gold = np.array([len(match.part(part).targets) for match in panel.matches[system]])
     together = Counter(zip(gold.tolist(), made.tolist(), strict=True))
     varied = np.ptp(made) > 0 and np.ptp(gold) > 0
     return Numbers(

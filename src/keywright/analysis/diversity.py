@@ -1,7 +1,7 @@
 """Do a system's phrases repeat themselves? After Yuan et al. (2020), section 6.2.
 
-All phrases count as they were produced, before any protocol's filters; two are the same if their
-normalised stems are.
+All phrases count as they were predicted, before any protocol's filters; two phrases are the same if
+their normalised stems are.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from keywright.types import Prediction
 class Diversity:
     """Means over documents, and shares of all phrases of the corpus.
 
-    `repeated` phrases have been said before in the same document. Of the different phrases of a
-    document, those `repeated_first_words` begin with a word that one before them began with (the
-    paper's appendix shows phrases that all start with "test"), and `repeated_words` is the share
-    of their words that some phrase of the document has used before.
+    `repeated` is the share of phrases that were predicted before for the same document. Among the
+    different phrases of a document, `repeated_first_words` is the share that begins with the same
+    word as an earlier phrase (the paper's appendix shows phrases that all start with "test"), and
+    `repeated_words` is the share of words that an earlier phrase has used.
     """
 
     documents: int

@@ -1,12 +1,12 @@
 """One list of phrases from several systems: their union, their intersection, or a vote.
 
-A phrase's votes are the sum over the systems that give it of its confidence, discounted by its
-rank r as in DCG: c / log2(r + 1). Confidence is the recalibrated probability where there is one,
-else 1 / KPP (`calibration.perplexity`); if any system gives neither, every confidence counts as 1,
-so that all systems vote in the same coin. All three lists are in the order of the votes.
+The votes of a phrase are summed over the systems that predict it: its confidence c, discounted by
+its rank r as in DCG, c / log2(r + 1). Confidence is the recalibrated probability if there is one,
+otherwise 1 / KPP (`calibration.perplexity`); if any system has neither, every confidence counts as
+1, so that the votes of all systems are comparable. All three lists are in the order of the votes.
 
-The vote keeps, of the present and of the absent phrases, as many as the systems give on average:
-without that the absent ones, on which systems rarely agree, would be voted out. Nothing is fitted.
+Of the present and of the absent phrases, the vote keeps as many as the systems predict on average:
+otherwise the absent ones, on which systems rarely agree, would be voted out. Nothing is fitted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ METHODS: tuple[Method, ...] = ("vote", "union", "intersection")
 
 
 Weigh = Callable[[float, int], float]
-"""The vote of a phrase from its confidence and its rank, which counts from 1."""
+"""The vote for a phrase by its confidence and its rank, which counts from 1."""
 
 
 def discounted(confidence: float, rank: int) -> float:
@@ -39,7 +39,7 @@ def discounted(confidence: float, rank: int) -> float:
 
 @dataclass
 class _Ballot:
-    """One phrase of one document, while the votes are counted."""
+    """One phrase of one document while votes are counted."""
 
     text: str
     present: bool
@@ -54,12 +54,12 @@ def ensemble(
     method: Method = "vote",
     weigh: Weigh = discounted,
 ) -> list[Prediction]:
-    """Combine the systems' predictions, which are in the documents' order.
+    """Combine the systems' predictions, which must be in the documents' order.
 
     `ScoredPhrase.score` holds the votes, divided by the number of systems.
     """
     if len(systems) < 2:
-        raise KeywrightError(f"an ensemble needs at least 2 systems, there is {len(systems)}")
+        raise KeywrightError(f"an ensemble needs at least 2 systems, there is only {len(systems)}")
     by_confidence = all(votes_by_confidence(made) for made in systems.values())
     return [
         _combine(document, _count(document, made, by_confidence, weigh), len(made), method)
@@ -68,7 +68,7 @@ def ensemble(
 
 
 def ensemble_scores(panel: Panel, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
-    """The scores of every system, then of every way to combine them."""
+    """The scores of every system, followed by those of every way to combine them."""
     combined = {
         f"{method} of {len(panel.systems)}": ensemble(panel.documents, panel.predictions, method)
         for method in METHODS
@@ -118,12 +118,12 @@ def _count(
             key = phrase_key(phrase.text)
             ballot = ballots.get(key)
             if not key or (ballot is not None and system in ballot.systems):
-                continue  # nothing but punctuation, or a repeat
+                continue  # only punctuation, or a repeat
             if ballot is None:
                 ballot = ballots[key] = _Ballot(phrase.text, f" {key} " in source)
             rank += 1
             vote = weigh((_confidence(phrase) or 0.0) if by_confidence else 1.0, rank)
-            if vote > ballot.best:  # the spelling of whoever is most sure of it
+            if vote > ballot.best:  # the spelling of the system that is most confident
                 ballot.best, ballot.text = vote, phrase.text
             ballot.votes += vote
             ballot.systems.add(system)

@@ -1,22 +1,21 @@
 """What systems agree on, right and wrong, and what one finds that the others do not.
 
-After Thomas and Vajjala (2024), section 6.3. A phrase is what the protocol makes of it (stems
-after its filters); the agreement of two systems on a document is |A and B| / |A or B|, their shared
-phrases among all that either gives.
+After Thomas and Vajjala (2024), section 6.3. Phrases are stems after the protocol's filters. The
+agreement of two systems on a document is |A and B| / |A or B|: the phrases that both predict,
+divided by the phrases that either predicts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations
 
 from keywright.analysis.systems import Panel
 from keywright.evaluate import has_gold
-from keywright.metrics._matches import PARTS, Matches, Part
-from keywright.protocols._base import Protocol
+from keywright.matches import PARTS, SPLIT_PARTS, Matches, Part, PartMatches
+from keywright.protocol import Protocol
 from keywright.types import Document, Prediction
 
 BRACKETS = 10
@@ -24,7 +23,7 @@ BRACKETS = 10
 
 @dataclass(frozen=True)
 class Split:
-    """A number of phrases, those in the gold and those not."""
+    """A number of phrases: those in the gold, and those that are not."""
 
     correct: int
     wrong: int
@@ -40,8 +39,10 @@ class Split:
 
 @dataclass(frozen=True)
 class Bracket:
-    """The documents whose agreement lies in [low, high) (1 is in the last), and what is shared
-    in them (figure 3)."""
+    """The documents whose agreement is in [low, high), and their shared phrases (figure 3).
+
+    An agreement of 1 is in the last bracket.
+    """
 
     low: float
     high: float
@@ -53,13 +54,13 @@ class Bracket:
 class Overlap:
     """The agreement of two systems on one part of the phrases.
 
-    `documents` are those with a phrase from either system; `agreement` is their mean, None where
-    there is no such document.
+    `documents` counts those with a phrase from either system; `agreement` is the mean over them,
+    None if there is no such document.
     """
 
     a: str
     b: str
-    part: str
+    part: Part
     documents: int
     agreement: float | None
     shared: Split
@@ -70,14 +71,14 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Complement:
-    """Gold phrases by who finds them.
+    """Gold phrases by the systems that find them.
 
-    `found_by[n]` gold phrases are found by exactly n systems; `alone` counts per system those
-    that no other finds. `best_recall` is micro recall of all systems together: what a perfect
+    `found_by[n]` gold phrases are found by exactly n systems; `alone` counts for each system those
+    that no other finds. `best_recall` is the micro recall of all systems together: what a perfect
     choice among their phrases could reach.
     """
 
-    part: str
+    part: Part
     gold: int
     found_by: tuple[int, ...]
     found: dict[str, int]
@@ -90,19 +91,19 @@ class Complement:
 
 @dataclass(frozen=True)
 class Agreed:
-    """The phrases that exactly `systems` systems give for the same document."""
+    """The phrases that exactly `systems` systems predict for the same document."""
 
-    part: str
+    part: Part
     systems: int
     phrases: Split
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A phrase that several systems give and the gold lacks: wrong, or missing from the gold."""
+class MissingGold:
+    """A phrase that several systems predict and the gold lacks: wrong, or missing gold."""
 
     document: str
-    part: str
+    part: Part
     text: str
     systems: tuple[str, ...]
 
@@ -112,19 +113,19 @@ def overlaps(panel: Panel) -> list[Overlap]:
     return [overlap(panel, a, b, part) for a, b in combinations(panel.systems, 2) for part in PARTS]
 
 
-def overlap(panel: Panel, a: str, b: str, part: str) -> Overlap:
+def overlap(panel: Panel, a: str, b: str, part: Part) -> Overlap:
     shared_of: list[Counter[bool]] = [Counter() for _ in range(BRACKETS)]
     documents = [0] * BRACKETS
     only_a: Counter[bool] = Counter()
     only_b: Counter[bool] = Counter()
     agreement = 0.0
-    for one, other in zip(panel.matches[a], panel.matches[b], strict=True):
-        given_a, given_b = judged(getattr(one, part)), judged(getattr(other, part))
+    for first, second in zip(panel.matches[a], panel.matches[b], strict=True):
+        given_a, given_b = judged(first.part(part)), judged(second.part(part))
         shared, either = given_a.keys() & given_b.keys(), given_a.keys() | given_b.keys()
         if not either:
             continue
         agreement += len(shared) / len(either)
-        # In whole numbers, where borders are exact.
+        # In integers, so that the edges are exact.
         bracket = min(BRACKETS * len(shared) // len(either), BRACKETS - 1)
         documents[bracket] += 1
         shared_of[bracket].update(given_a[phrase] for phrase in shared)
@@ -147,16 +148,16 @@ def overlap(panel: Panel, a: str, b: str, part: str) -> Overlap:
     )
 
 
-def complement(panel: Panel, part: str) -> Complement:
-    """Who finds the gold phrases of one part."""
+def complement(panel: Panel, part: Part) -> Complement:
+    """Which systems find the gold phrases of one part."""
     gold = 0
     found_by = [0] * (len(panel.systems) + 1)
     found: Counter[str] = Counter()
     alone: Counter[str] = Counter()
     for matches in _documents(panel):
         finders = _finders(matches, part)
-        # All systems see the same gold; a target said twice is one, as a prediction said twice is.
-        targets = set(getattr(matches[panel.systems[0]], part).targets)
+        # All systems see the same gold; repeated targets count once, as repeated predictions do.
+        targets = set(matches[panel.systems[0]].part(part).targets)
         gold += len(targets | finders.keys())
         found_by[0] += len(targets - finders.keys())
         for systems in finders.values():
@@ -173,8 +174,8 @@ def complement(panel: Panel, part: str) -> Complement:
     )
 
 
-def agreed(panel: Panel, part: str) -> list[Agreed]:
-    """Precision by the number of systems that give a phrase: is agreement a sign of quality?"""
+def agreed(panel: Panel, part: Part) -> list[Agreed]:
+    """Precision by the number of systems that predict a phrase: does agreement mean quality?"""
     counts: list[Counter[bool]] = [Counter() for _ in range(len(panel.systems) + 1)]
     for matches in _documents(panel):
         right = _finders(matches, part)
@@ -183,34 +184,34 @@ def agreed(panel: Panel, part: str) -> list[Agreed]:
     return [Agreed(part, n, _split(counts[n])) for n in range(1, len(counts))]
 
 
-def missing_gold(panel: Panel, least: int | None = None) -> list[Candidate]:
-    """Phrases outside the gold that at least `least` systems give (more than half of them by
-    default, and no fewer than 2); those of most systems first, then in the documents' order.
+def missing_gold(panel: Panel, least: int | None = None) -> list[MissingGold]:
+    """Phrases outside the gold that at least `least` systems predict (by default, more than half of
+    the systems, and at least 2).
 
-    Documents without any gold are left out: there everything is missing.
+    The phrases of most systems come first, then the documents' order decides. Documents without
+    any gold are left out, because there everything would be missing.
     """
     if least is None:
         least = max(2, len(panel.systems) // 2 + 1)
-    spelling = _Spelling(panel.protocol)
     found = []
     for number, matches in enumerate(_documents(panel)):
         document = panel.documents[number]
         if not has_gold(document):
             continue
-        for part in ("present", "absent"):
+        for part in SPLIT_PARTS:
             right = _finders(matches, part)
             for phrase, systems in _givers(matches, part).items():
                 if len(systems) >= least and phrase not in right:
-                    made = [panel.predictions[name][number] for name in systems]
-                    text = spelling(phrase, document, made)
+                    made = panel.predictions[systems[0]][number]
+                    text = _spelling(panel.protocol, document, made, phrase)
                     found.append(
-                        Candidate(document.id or str(number + 1), part, text, tuple(systems))
+                        MissingGold(document.id or str(number + 1), part, text, tuple(systems))
                     )
     return sorted(found, key=lambda candidate: -len(candidate.systems))
 
 
-def judged(part: Part) -> dict[str, bool]:
-    """The phrases of one system on one document, best first, with whether they are right."""
+def judged(part: PartMatches) -> dict[str, bool]:
+    """The phrases of one system for one document, best first, and whether they are right."""
     right = {part.predictions[rank] for rank in part.hits}
     return {phrase: phrase in right for phrase in part.predictions}
 
@@ -220,43 +221,36 @@ def _split(counts: Counter[bool]) -> Split:
 
 
 def _documents(panel: Panel) -> Iterator[dict[str, Matches]]:
-    """Per document each system's matches."""
+    """Each system's matches, document by document."""
     for row in zip(*panel.matches.values(), strict=True):
         yield dict(zip(panel.systems, row, strict=True))
 
 
-def _givers(matches: Mapping[str, Matches], part: str) -> dict[str, list[str]]:
-    """Per phrase the systems that give it."""
+def _givers(matches: Mapping[str, Matches], part: Part) -> dict[str, list[str]]:
+    """The systems that predict each phrase."""
     givers: dict[str, list[str]] = {}
     for name, match in matches.items():
-        for phrase in dict.fromkeys(getattr(match, part).predictions):
+        for phrase in dict.fromkeys(match.part(part).predictions):
             givers.setdefault(phrase, []).append(name)
     return givers
 
 
-def _finders(matches: Mapping[str, Matches], part: str) -> dict[str, list[str]]:
-    """Per right phrase the systems that give it."""
+def _finders(matches: Mapping[str, Matches], part: Part) -> dict[str, list[str]]:
+    """The systems that predict each correct phrase."""
     finders: dict[str, list[str]] = {}
     for name, match in matches.items():
-        for phrase, right in judged(getattr(match, part)).items():
+        for phrase, right in judged(match.part(part)).items():
             if right:
                 finders.setdefault(phrase, []).append(name)
     return finders
 
 
-class _Spelling:
-    """From a protocol's stems back to the words a system wrote."""
-
-    def __init__(self, protocol: Protocol) -> None:
-        self._keys = cache(lambda text, tokenised: _keys(protocol, text, tokenised))
-
-    def __call__(self, phrase: str, document: Document, made: Sequence[Prediction]) -> str:
-        texts = (text for prediction in made for text in prediction.texts)
-        spelled = (text for text in texts if phrase in self._keys(text, document.tokenised))
-        return next(spelled, phrase)
-
-
-def _keys(protocol: Protocol, text: str, tokenised: bool) -> list[str]:
-    """What a protocol makes of one predicted phrase (some split it), whatever the document."""
-    nowhere = Document(title="", body="", keyphrases=(), tokenised=tokenised)
-    return protocol.match(nowhere, (text,)).all.predictions
+def _spelling(protocol: Protocol, document: Document, made: Prediction, stems: str) -> str:
+    """The words in which a system wrote a phrase that counts under the protocol."""
+    indices = (
+        phrase.index
+        for phrase in protocol.read(document, made.texts)
+        if phrase.stems == stems and phrase.dropped is None
+    )
+    index = next(indices, None)
+    return stems if index is None else made.texts[index]

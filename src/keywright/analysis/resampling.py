@@ -1,4 +1,4 @@
-"""Sums of per-document rows under resampling and under swapping: matrix products, in chunks.
+"""Sums of per-document rows under resampling and under swapping, as matrix products in chunks.
 
 Every score is a function of column sums (`evaluate.Plan`), so a bootstrap resample is a row of
 weights times the rows of the documents, and a permutation is a row of zeros and ones times the
@@ -13,18 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keywright.metrics._base import Array
+from keywright.metric import Array
 
-# Weights held at once: they fill the second-level cache and not the memory.
+# How many weights are held at once: they fit into the second-level cache.
 CELLS = 1 << 19
-# From so many documents on, weights are Poisson draws; see `bootstrap_sums`.
+# From this many documents on, weights are Poisson draws; see `bootstrap_sums`.
 LARGE = 4096
 
 
 class Swapped(NamedTuple):
     """Column sums of two systems after swapping them on some documents, [permutations, columns].
 
-    `exact` says that they are all the ways to swap, once each, and not a sample.
+    `exact` says that these are all the ways to swap, once each, and not a sample.
     """
 
     a: Array
@@ -35,9 +35,9 @@ class Swapped(NamedTuple):
 def bootstrap_sums(rows: Array, resamples: int, seed: int) -> Array:
     """Column sums [resamples, columns] of documents drawn with replacement.
 
-    With many documents a document's weight is a Poisson draw of mean 1, the limit of drawing with
-    replacement: then the number of documents in a resample varies too, but no score depends on
-    it, and what remains of the difference shrinks as 1 / documents.
+    With many documents, the weight of a document is a Poisson draw of mean 1, the limit of drawing
+    with replacement. The number of documents in a resample then varies too, but no score depends
+    on it, and the remaining difference shrinks as 1 / documents.
     """
     random = np.random.default_rng(seed)
     draw = _poisson_weights if len(rows) >= LARGE else _multinomial_weights
@@ -50,8 +50,8 @@ def bootstrap_sums(rows: Array, resamples: int, seed: int) -> Array:
 def swapped_sums(a: Array, b: Array, permutations: int, seed: int) -> Swapped:
     """Swap the two systems' rows on every document with probability 1/2.
 
-    Documents with equal rows change nothing and are left out. If the others can be swapped in no
-    more than `permutations` + 1 ways, each way is taken once; the first of them swaps nothing.
+    Documents with equal rows change nothing and are left out. If there are at most
+    `permutations` + 1 ways to swap the others, each way is taken once; the first swaps nothing.
     """
     gap = (b - a)[(a != b).any(axis=1)]
     exact = len(gap) <= math.log2(permutations + 1)
@@ -79,7 +79,7 @@ def _multinomial_weights(random: np.random.Generator, resamples: int, documents:
 
 
 def _poisson_weights(random: np.random.Generator, resamples: int, documents: int) -> Array:
-    """How many of the distribution's steps 16 random bits pass: far faster than integer draws."""
+    """How many of the distribution's steps 16 random bits exceed: faster than integer draws."""
     draws = random.integers(0, 1 << 16, size=(resamples, documents), dtype=np.uint16)
     weights = np.zeros(draws.shape, dtype=np.uint8)
     for step in _POISSON_STEPS:

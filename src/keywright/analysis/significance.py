@@ -1,14 +1,14 @@
-"""Is the difference between two systems more than chance? Paired tests on any metric.
+"""Is the difference between two systems significant? Paired tests on any metric.
 
-Both tests work on the rows of per-document sums that `keywright evaluate` scores, so they speak of
-the very same numbers, macro and micro alike.
+Both tests work on the rows of per-document sums that `keywright evaluate` scores, so they test
+exactly the same numbers, both macro and micro averages.
 
 * Paired bootstrap: draw as many documents as there are, with replacement, m times. With d the
   difference on the corpus and d* that on a resample, p = (b + 1) / (m + 1), where b counts the
   resamples with |d* - d| >= |d|: resampled differences, shifted to a true difference of zero.
 * Paired permutation (approximate randomisation): swap the two systems' outputs on every document
-  with probability 1/2, m times; b counts the permutations with |d*| >= |d|, p as before. When
-  there are no more than m + 1 ways to swap, all of them are taken once and p is exact.
+  with probability 1/2, m times; b counts the permutations with |d*| >= |d|, and p is as before. If
+  there are at most m + 1 ways to swap, each is taken once and p is exact.
 
 Both are two-sided (Yeh 2000, Dror et al. 2018).
 """
@@ -31,20 +31,19 @@ from keywright.analysis.resampling import bootstrap_sums, swapped_sums
 from keywright.analysis.systems import Source, Watch, unwatched
 from keywright.errors import KeywrightError, UnknownNameError
 from keywright.evaluate import Match, Pair, Plan, has_gold, matched_rows, pair, resolve
-from keywright.metrics._base import Array, Metric, measures, population
-from keywright.protocols._base import Protocol
+from keywright.metric import Array, Metric, population
+from keywright.protocol import Protocol
 from keywright.types import Document
 
 Test = Literal["bootstrap", "permutation", "classical"]
 Family = Literal["all", "metric", "pair"]
 Rows = Mapping[str, Array]
-"""Per system the [documents, columns] of a plan."""
+"""The [documents, columns] of a plan for each system."""
 
 METRICS = tuple(f"{part}.F1@{cut}" for part in ("present", "absent") for cut in ("5", "M", "O"))
-"""The same measures for present and absent phrases, as Thomas and Vajjala (2024) ask."""
-LOWER_IS_BETTER = ("MAE", "Dup")
-NEITHER_IS_BETTER = ("Unique", "Predicted", "Gold")
-# Sums in another order differ in their last bits; a tie must not be lost to that.
+"""The same measures for present and absent phrases, as Thomas and Vajjala (2024) recommend."""
+STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+# Sums in a different order differ in their last bits, which must not break a tie.
 TIE = 1e-10
 
 
@@ -52,8 +51,8 @@ TIE = 1e-10
 class Design:
     """How systems are compared.
 
-    Every system with `baseline`, or all pairs; p-values corrected by Holm's method within a
-    `family`: all tests together, those of the same metric, or those of the same pair of systems.
+    Every system is compared with `baseline`, or all pairs are. p-values are corrected by Holm's
+    method within a `family`: all tests, those of a metric, or those of a pair of systems.
     """
 
     tests: tuple[Test, ...] = ("bootstrap", "permutation")
@@ -70,8 +69,8 @@ class Difference:
     """Two systems on one metric: a minus b, with a bootstrap interval.
 
     `effect` is the difference in standard deviations of a document's contribution to it: the
-    bootstrap's standard error times the root of the number of documents (Cohen's d for a metric
-    that is a mean over documents); None where the documents do not vary. `higher`, `equal` and
+    bootstrap's standard error times the square root of the number of documents (Cohen's d for a
+    metric that is a mean over documents); None if the documents do not vary. `higher`, `equal` and
     `lower` count the documents on which a scores higher than b, the same, or lower.
     """
 
@@ -95,32 +94,37 @@ class Difference:
 
     @property
     def better(self) -> str | None:
-        """The better system; None if they are equal, or the metric has no better and worse."""
-        measure = Metric.parse(self.metric).measure
-        if self.difference == 0 or measure in NEITHER_IS_BETTER:
+        """The better system; None if they are equal, or if neither direction is better."""
+        better = Metric.parse(self.metric).definition.better
+        if self.difference == 0 or better == "neither":
             return None
-        return self.a if (self.difference > 0) != (measure in LOWER_IS_BETTER) else self.b
+        return self.a if (self.difference > 0) == (better == "higher") else self.b
 
     @property
     def worst_p(self) -> float:
-        """The largest p-value of the tests made, corrected where they were."""
+        """The largest p-value of all tests, corrected if they were."""
         return max((self.corrected or self.p).values())
+
+    @property
+    def stars(self) -> str:
+        """The mark of significance, by the largest p-value."""
+        return next((stars for level, stars in STARS if self.worst_p < level), "")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several systems, their scores, and every difference that was asked for."""
+    """Several systems, their scores, and every difference that was tested."""
 
     protocol: str
     signature: str
     documents: int
     scores: dict[str, dict[str, float]]
-    """Per system and metric, as `keywright evaluate` gives them."""
+    """By system and metric, as `keywright evaluate` computes them."""
     differences: tuple[Difference, ...]
     design: Design
 
     def between(self, a: str, b: str, metric: str) -> Difference:
-        """One difference; ask for it in the order in which it was made."""
+        """One difference; the systems must be in the order in which they were compared."""
         for found in self.differences:
             if (found.a, found.b, found.metric) == (a, b, metric):
                 return found
@@ -152,14 +156,14 @@ def compare(
 
 
 def compare_rows(plan: Plan, rows: Rows, design: Design) -> Comparison:
-    """The same for systems whose documents have been matched before."""
+    """The same for systems whose documents are already matched."""
     names = list(rows)
     _check_systems(names, design)
     documents = len(rows[names[0]])
     if documents < 2:
         raise KeywrightError(
-            "comparing systems needs at least 2 documents, there is 1: no test can tell from one "
-            "document what is chance"
+            "comparing systems needs at least 2 documents, but there is only 1: one document says "
+            "nothing about chance"
         )
     scores = {name: _values(plan.scores(rows[name].sum(axis=0))) for name in names}
     resampled = _resampled_scores(plan, rows, design)
@@ -186,8 +190,10 @@ def pairs(names: Sequence[str], baseline: str | None = None) -> list[tuple[str, 
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's step-down adjusted p-values: the k-th smallest of n is multiplied by n - k + 1, and
-    none may be smaller than one before it."""
+    """Holm's step-down adjusted p-values.
+
+    The k-th smallest of n is multiplied by n - k + 1; none may be smaller than the previous one.
+    """
     adjusted = [0.0] * len(p)
     running = 0.0
     for place, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
@@ -197,24 +203,24 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def bootstrap_p(difference: float, resampled: Array) -> float:
-    """(b + 1) / (m + 1), b the resamples whose shifted difference is as large as the observed."""
+    """(b + 1) / (m + 1), where b resamples have a shifted difference as large as the observed."""
     beyond = np.abs(resampled - difference) >= abs(difference) - TIE
     return float((beyond.sum() + 1) / (len(resampled) + 1))
 
 
 def permutation_p(difference: float, permuted: Array, exact: bool) -> float:
-    """The same for permutations; all ways to swap include the one observed, so nothing is added."""
+    """The same for permutations; all ways to swap include the observed one, so nothing is added."""
     beyond = int((np.abs(permuted) >= abs(difference) - TIE).sum())
     return beyond / len(permuted) if exact else (beyond + 1) / (len(permuted) + 1)
 
 
 def _check_systems(names: Sequence[str], design: Design) -> None:
     if len(names) < 2:
-        raise KeywrightError(f"comparing needs at least 2 systems, there is {len(names)}")
+        raise KeywrightError(f"comparing needs at least 2 systems, but there is only {len(names)}")
     if design.baseline is not None and design.baseline not in names:
         raise UnknownNameError("baseline", design.baseline, names)
     if design.resamples < 1:
-        raise KeywrightError(f"the number of resamples must be positive, not {design.resamples}")
+        raise KeywrightError(f"the number of resamples must be at least 1, not {design.resamples}")
 
 
 def _system_rows(plan: Plan, pairs: Iterable[Pair]) -> Array:
@@ -236,7 +242,7 @@ def _values(scores: Mapping[str, Array]) -> dict[str, float]:
 
 
 def _resampled_scores(plan: Plan, rows: Rows, design: Design) -> dict[str, dict[str, Array]]:
-    """Per system and metric [resamples]; the systems share the resamples, so they stay paired."""
+    """[resamples] by system and metric; all systems share the resamples, so they stay paired."""
     stacked = np.concatenate(list(rows.values()), axis=1)
     sums = bootstrap_sums(stacked, design.resamples, design.seed)
     parts = np.split(sums, len(rows), axis=1)
@@ -245,7 +251,7 @@ def _resampled_scores(plan: Plan, rows: Rows, design: Design) -> dict[str, dict[
 
 @dataclass(frozen=True)
 class _Evidence:
-    """All that is known about two systems on one metric."""
+    """What the tests of two systems on one metric are based on."""
 
     metric: Metric
     score_a: float
@@ -280,7 +286,7 @@ def _differences(
     documents_a, documents_b = plan.scores(rows[a]), plan.scores(rows[b])
     for metric in plan.metrics:
         name = str(metric)
-        counted = _counted(plan, metric, rows[a])
+        counts = counted(plan, metric, rows[a])
         evidence = _Evidence(
             metric,
             scores[a][name],
@@ -288,8 +294,8 @@ def _differences(
             resampled[a][name] - resampled[b][name],
             permuted.get(name),
             exact,
-            documents_a[name][counted],
-            documents_b[name][counted],
+            documents_a[name][counts],
+            documents_b[name][counts],
         )
         yield _judged(evidence, a, b, len(rows[a]), design)
 
@@ -332,11 +338,11 @@ def _interval(values: Array, share: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _counted(plan: Plan, metric: Metric, rows: Array) -> NDArray[np.bool_]:
-    """Which documents the metric runs over, [documents]."""
+def counted(plan: Plan, metric: Metric, rows: Array) -> NDArray[np.bool_]:
+    """Which documents the metric is averaged over, [documents]."""
     rules = plan.protocol.rules
     column = population(metric.part, rules)
-    if column not in measures()[metric.measure].columns(metric, rules):
+    if column not in metric.definition.columns(metric, rules):
         return np.ones(len(rows), dtype=bool)
     found: NDArray[np.bool_] = rows[:, plan.columns.index(column)] > 0
     return found
@@ -347,23 +353,23 @@ def _corrected(differences: Sequence[Difference], design: Design) -> Iterator[Di
         yield from differences
         return
     families: dict[object, list[int]] = {}
-    for index, one in enumerate(differences):
-        families.setdefault(_family(one, design.family), []).append(index)
+    for index, difference in enumerate(differences):
+        families.setdefault(_family(difference, design.family), []).append(index)
     corrected: list[dict[str, float]] = [{} for _ in differences]
     for members in families.values():
         for test in design.tests:
             adjusted = holm([differences[index].p[test] for index in members])
             for index, p in zip(members, adjusted, strict=True):
                 corrected[index][test] = p
-    for one, found in zip(differences, corrected, strict=True):
-        yield replace(one, corrected=found)
+    for difference, found in zip(differences, corrected, strict=True):
+        yield replace(difference, corrected=found)
 
 
-def _family(one: Difference, family: Family) -> object:
+def _family(difference: Difference, family: Family) -> object:
     match family:
         case "all":
             return None
         case "metric":
-            return one.metric
+            return difference.metric
         case "pair":
-            return one.a, one.b
+            return difference.a, difference.b

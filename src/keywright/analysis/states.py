@@ -1,8 +1,8 @@
-"""A picture of decoder states after a delimiter: do phrases start from different places?
+"""A layout of decoder states after a delimiter: do phrases start from different states?
 
 Yuan et al. (2020), figure 2: hidden states at 1, 2 and 3 steps after a delimiter, 2,000 of each,
 laid out by t-SNE with the settings of its appendix (learning rate 200, 1,000 iterations). The
-states come from a file, so nothing here knows about models.
+states are read from a file, so nothing here depends on a model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.errors import DataError, MissingExtraError
-from keywright.metrics._base import Array
+from keywright.metric import Array
 
 STEPS = (1, 2, 3)
 SAMPLE = 2000
@@ -29,8 +29,8 @@ PERPLEXITY = 30.0
 class Projection:
     """Decoder states some steps after a delimiter, in the plane.
 
-    `rows` are the places of the sampled states in the input; `similarity` is the mean cosine of
-    two of them, 1 when all states point the same way: figure 2's "one mass of vectors" in a number.
+    `rows` are the indices of the sampled states in the input; `similarity` is the mean cosine of
+    two of them, 1 if all states point the same way: figure 2's "one mass of vectors" as a number.
     """
 
     step: int
@@ -48,9 +48,9 @@ def read_states(path: str | Path) -> tuple[Array, NDArray[np.int64]]:
     except FileNotFoundError:
         raise DataError("no such file", path) from None
     except KeyError as error:
-        raise DataError(f"has no array called {error}; it needs states and steps", path) from None
+        raise DataError(f"has no array {error}; it needs both states and steps", path) from None
     except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        raise DataError(f"is no .npz file of numbers ({error})", path) from None
+        raise DataError(f"is not an .npz file of numbers ({error})", path) from None
     if states.ndim != 2 or steps.shape != states.shape[:1]:
         raise DataError(
             f"states must be [n, width] and steps [n], not {list(states.shape)} and "
@@ -70,7 +70,7 @@ def project(
     sample: int = SAMPLE,
     seed: int = 0,
 ) -> list[Projection]:
-    """Lay out the states of each step by themselves, as the columns of figure 2 are."""
+    """Lay out the states of each step separately, as in the columns of figure 2."""
     return [_project(states, steps, step, sample, seed) for step in at]
 
 
@@ -79,13 +79,13 @@ def _project(
 ) -> Projection:
     rows = np.flatnonzero(steps == step)
     if len(rows) < 3:
-        raise DataError(f"there are {len(rows)} states at step {step}; a layout needs 3 or more")
+        raise DataError(f"there are {len(rows)} states at step {step}; a layout needs at least 3")
     if len(rows) > sample:
         rows = np.sort(np.random.default_rng(seed).choice(rows, size=sample, replace=False))
     chosen = states[rows]
     layout = _tsne()(
         learning_rate=LEARNING_RATE,
-        # As many neighbours as asked for, where there are so many.
+        # The usual number of neighbours, or fewer if there are few states.
         perplexity=min(PERPLEXITY, (len(rows) - 1) / 3),
         random_state=seed,
     )

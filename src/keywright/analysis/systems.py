@@ -13,15 +13,15 @@ from keywright import protocols
 from keywright.data.documents import read_documents
 from keywright.errors import KeywrightError
 from keywright.evaluate import Match, Pair, pair
-from keywright.metrics._matches import Matches
-from keywright.protocols._base import Protocol
+from keywright.matches import Matches
+from keywright.protocol import Protocol
 from keywright.text.stem import stems
 from keywright.text.tokenise import normalise
 from keywright.types import Document, Prediction
 
 Source = str | Path | Iterable[Prediction | Sequence[str]]
 Watch = Callable[[Iterable[Pair], str], Iterable[Pair]]
-"""Passes on what it is given, and may show how far it has come."""
+"""Passes on the pairs that it is given, and may show progress."""
 
 _COMPRESSED = (".gz", ".xz", ".zst")
 
@@ -32,7 +32,7 @@ def unwatched(pairs: Iterable[Pair], _: str) -> Iterable[Pair]:
 
 @dataclass(frozen=True)
 class Panel:
-    """Several systems' predictions for the same documents, matched under one protocol.
+    """The predictions of several systems for the same documents, matched under one protocol.
 
     `predictions` and `matches` have one entry per document, in the documents' order.
     """
@@ -55,15 +55,20 @@ def read_panel(
     match: Match = "auto",
     watch: Watch = unwatched,
 ) -> Panel:
-    """Read and match every system; one that covers other documents is an error that names the
-    first difference."""
+    """Read and match every system.
+
+    A system with predictions for other documents is an error that names the first difference.
+    """
     judge = protocols.load(protocol) if isinstance(protocol, str) else protocol
     if isinstance(documents, str | Path):
         documents = read_documents(documents, need_gold=True)
     texts = tuple(documents)
     predictions = _paired(texts, systems, match, watch)
     matches = {
-        name: tuple(judge.match(text, one.texts) for text, one in zip(texts, made, strict=True))
+        name: tuple(
+            judge.match(document, prediction.texts)
+            for document, prediction in zip(texts, made, strict=True)
+        )
         for name, made in predictions.items()
     }
     return Panel(judge, texts, predictions, matches)
@@ -96,13 +101,12 @@ def _paired(
 
 
 def named(paths: Sequence[Path], names: Sequence[str] = ()) -> dict[str, Path]:
-    """The files of systems by the systems' names; by default the shortest ends of the paths that
-    tell them apart."""
+    """The files of systems by name; default names are the shortest distinct ends of the paths."""
     if not names:
         names = _short_names(paths)
     if len(names) != len(paths):
         raise KeywrightError(
-            f"there are {len(names)} names for {len(paths)} systems; give one each"
+            f"there are {len(names)} names for {len(paths)} systems; give each system a name"
         )
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
@@ -117,7 +121,7 @@ def _short_names(paths: Sequence[Path]) -> list[str]:
         names = ["/".join(end[-depth:]) for end in ends]
         if len(set(names)) == len(names):
             return names
-    # The same file twice is a fair question (its answer is p = 1), so it gets two names.
+    # Comparing a file with itself is allowed (p is then 1), so it gets two names.
     return [
         name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})"
         for place, name in enumerate(names)
@@ -130,5 +134,5 @@ def _plain_name(path: Path) -> str:
 
 @lru_cache(maxsize=1 << 18)
 def phrase_key(text: str) -> str:
-    """What makes two phrases the same whatever the protocol: their normalised stems."""
+    """The normalised stems of a phrase: equal keys mean equal phrases, whatever the protocol."""
     return " ".join(stems(normalise(text)))

@@ -1,1 +1,1 @@
-"""Whether a model's confidence can be trusted, and how to put it right where it cannot."""
+"""Whether a model's confidence can be trusted, and how to correct it where it cannot."""

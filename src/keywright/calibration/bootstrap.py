@@ -1,4 +1,4 @@
-"""Intervals by resampling documents: phrases of one document stand or fall together."""
+"""Intervals by resampling documents, because the phrases of one document are not independent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from keywright.metrics._base import Array
+from keywright.metric import Array
 
 SHARE = 0.95
 # Resamples drawn at once: enough to keep numpy busy, few enough for a corpus of 20,000 documents.
@@ -16,7 +16,7 @@ Interval = tuple[float, float]
 
 
 def weights(documents: int, resamples: int, seed: int) -> Iterator[Array]:
-    """How often each document is drawn, [some resamples, documents] at a time."""
+    """How often each document is drawn: [resamples, documents], some resamples at a time."""
     random = np.random.default_rng(seed)
     for start in range(0, resamples, _AT_ONCE):
         count = min(_AT_ONCE, resamples - start)
@@ -27,7 +27,7 @@ def weights(documents: int, resamples: int, seed: int) -> Iterator[Array]:
 
 
 def percentile(resampled: Array, share: float = SHARE) -> Interval | None:
-    """The middle of the resampled values; None where there is none."""
+    """The middle `share` of the resampled values; None if there are no values."""
     values = resampled[~np.isnan(resampled)]
     if not len(values):
         return None
@@ -36,10 +36,10 @@ def percentile(resampled: Array, share: float = SHARE) -> Interval | None:
 
 
 def mirrored(estimate: float, resampled: Array, share: float = SHARE) -> Interval | None:
-    """The basic bootstrap interval, for errors: resamples' distances from the estimate, mirrored.
+    """The basic bootstrap interval, which mirrors the resamples' distances from the estimate.
 
     A calibration error is a sum of absolute values, to which noise can only add. The estimate has
-    that noise once and its resamples twice, so their own percentiles would lie above the truth.
+    that noise once and its resamples twice, so their own percentiles would be above the true value.
     """
     limits = percentile(resampled, share)
     if limits is None:

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from keywright import protocols
-from keywright.analysis.position import SectionCounts, Sections
 from keywright.calibration import bootstrap, ece
 from keywright.calibration.bootstrap import Interval
 from keywright.calibration.ece import Bin
 from keywright.calibration.perplexity import Histogram, Length, histogram
+from keywright.calibration.position import SectionCounts, Sections
 from keywright.calibration.sample import Columns, Confidence, Sample, Source
 from keywright.calibration.tokens import TokenPosition, TokenProbabilities
 from keywright.errors import KeywrightError
 from keywright.evaluate import Pair
-from keywright.metrics._base import Array
-from keywright.metrics._matches import PARTS
-from keywright.protocols._base import Protocol
+from keywright.matches import PARTS
+from keywright.metric import Array
+from keywright.protocol import Protocol
 from keywright.types import Document, Prediction
 
 RESAMPLES = 1000
@@ -41,9 +41,9 @@ class PartCalibration:
 
 @dataclass(frozen=True)
 class Calibration:
-    """All that can be said of one set of predictions, as values; `notes` say what cannot, and why.
+    """The calibration of one set of predictions; `notes` say what was not measured, and why.
 
-    Scores are fractions, so an ECE of 0.12 is one of 12 points.
+    Scores are fractions: an ECE of 0.12 is 12 points.
     """
 
     documents: int
@@ -62,7 +62,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What one pass over documents and predictions gives; everything else follows from it."""
+    """The result of one pass over documents and predictions; the rest is computed from it."""
 
     sample: Sample
     tokens: TokenProbabilities
@@ -71,7 +71,7 @@ class Gathered:
 
 
 class Gatherer:
-    """That pass, a document at a time."""
+    """Makes that pass, one document at a time."""
 
     def __init__(
         self, protocol: str | Protocol = protocols.DEFAULT, length: Length = "words"
@@ -117,7 +117,7 @@ def calibrate(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Calibration:
-    """Everything about the calibration of predictions (`evaluate.pair` pairs them).
+    """Measure the calibration of predictions (`evaluate.pair` makes the pairs).
 
     `resamples` > 0 adds 95% intervals by resampling documents.
     """
@@ -130,7 +130,7 @@ def measure(
 ) -> Calibration:
     sample = found.sample
     if bins < 1:
-        raise KeywrightError(f"{bins} bins hold nothing; a reliability diagram needs at least one")
+        raise KeywrightError(f"the number of bins is {bins}, but it must be at least 1")
     resamples = resamples if sample.documents > 1 else 0
     return Calibration(
         documents=sample.documents,
@@ -206,7 +206,7 @@ def _resampled(
     resamples: int,
     seed: int,
 ) -> dict[str, Array]:
-    """Every measure of every resample; bins of equal mass stay where the whole sample has them."""
+    """Every measure of every resample; bins of equal mass keep the edges of the whole sample."""
 
     def sums(edges: Array) -> Array:
         group = document * bins + ece.bin_of(confidence, edges)
@@ -232,7 +232,7 @@ def _resampled(
 
 @dataclass(frozen=True)
 class Recalibration:
-    """Calibration by what recalibration starts from, and by probabilities instead of it."""
+    """The calibration of the confidence before and after recalibration."""
 
     before: dict[str, PartCalibration]
     after: dict[str, PartCalibration]
@@ -246,7 +246,7 @@ def recalibration(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Recalibration:
-    """What `probability`, from curves fitted on other documents, does to calibration."""
+    """Calibration before and after; `probability` is by curves fitted on other documents."""
     resamples = resamples if sample.documents > 1 else 0
 
     def parts(confidence: Array) -> dict[str, PartCalibration]:
@@ -270,7 +270,7 @@ def notes(sample: Sample) -> Iterable[str]:
     if sample.without_confidence:
         yield (
             f"{sample.without_confidence:,} of {len(sample) + sample.without_confidence:,} phrases "
-            f"are left out of everything but the sections: they have no {kind}"
+            f"are left out of everything except the sections: they have no {kind}"
         )
     if sample.documents == 1:
         yield "intervals are left out: they resample documents, and there is only one"
@@ -279,5 +279,5 @@ def notes(sample: Sample) -> Iterable[str]:
         if not len(correct):
             yield f"{part} phrases are left out: none was predicted"
         elif not correct.any() or correct.all():
-            how = "every one" if correct.any() else "none"
-            yield f"AUROC of {part} phrases is left out: {how} of them is correct"
+            how = "all of them are" if correct.any() else "none of them is"
+            yield f"AUROC of {part} phrases is left out: {how} correct"

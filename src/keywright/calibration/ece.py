@@ -1,4 +1,4 @@
-"""How far confidence is from being the probability of being right.
+"""How far confidence is from the probability that a phrase is correct.
 
 Every measure is a function of sums over documents or of weights of documents, so that the bootstrap
 over documents needs no second definition.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from keywright.metrics._base import Array
+from keywright.metric import Array
 
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Fit recalibration curves, and tell honestly how well they do: by cross-validation over documents.
+"""Fit recalibration curves, and test them by cross-validation over documents.
 
 Temperature scaling (Guo et al. 2017), Platt scaling (1999), isotonic regression (Zadrozny and Elkan
 2002), beta calibration (Kull et al. 2017), and a logistic regression that adds a phrase's length,
@@ -15,7 +15,7 @@ from keywright.calibration.ece import Flags, Indices
 from keywright.calibration.recalibrate import Curve, Isotonic, Linear, Recalibrator, Term, term
 from keywright.calibration.sample import Features, Sample
 from keywright.errors import KeywrightError, UnknownNameError
-from keywright.metrics._base import Array
+from keywright.metric import Array
 
 METHODS = ("temperature", "platt", "isotonic", "beta", "logistic")
 FEATURES: dict[str, tuple[Term, ...]] = {
@@ -31,12 +31,12 @@ _TERMS: dict[str, tuple[Term, ...]] = {
     "beta": ("bias", "log_confidence", "log_doubt"),
     "logistic": ("bias", "log_confidence", "log_doubt"),
 }
-# Methods that look at confidence alone must not turn its order round. Beside other features, a
-# higher confidence may well mean less: some models are surest of what they say late in a list.
+# Methods that use confidence alone must not reverse its order. Beside other features, a higher
+# confidence may mean a lower probability: some models are most confident late in a list.
 _RISING = ("temperature", "platt", "beta")
-# Features besides confidence must earn their weight: over one standard deviation of a term, it is
-# taken to be 0 give or take 0.6 (a normal prior), or the few correct absent phrases of a small
-# corpus would be learned by heart. Cross-validated errors hardly change between 1 and 10.
+# A normal prior keeps the weights of features other than confidence small (0 ± 0.6 per standard
+# deviation of a term). Without it, the few correct absent phrases of a small corpus are overfitted.
+# Cross-validated errors hardly change for values between 1 and 10.
 _PRIOR = 3.0
 _MOST_STEPS = 100
 _SMALL_ENOUGH = 1e-10
@@ -47,9 +47,9 @@ def fit(
     method: str = "logistic",
     features: Sequence[str] = tuple(FEATURES),
 ) -> Recalibrator:
-    """A recalibrator from predictions whose gold is known; report it on others.
+    """Fit a recalibrator on predictions whose gold is known; evaluate it on other documents.
 
-    `features` are those besides confidence; only `logistic` looks at any.
+    `features` are those besides confidence; only `logistic` uses them.
     """
     curve = _fitter(method, features)
     if not len(sample):
@@ -82,7 +82,7 @@ def _fitter(method: str, features: Sequence[str]) -> Fitter:
             return _isotonic(given, correct)
         terms = _TERMS[method]
         if method == "logistic":
-            # An absent phrase stands nowhere.
+            # An absent phrase has no position.
             used = [name for name in features if present or name != "position"]
             terms += tuple(term for name in used for term in FEATURES[name])
         return _linear(terms, given, correct, rising=method in _RISING)
@@ -98,7 +98,7 @@ def _part(sample: Sample, chosen: Flags, curve: Fitter) -> Curve | None:
 
 
 def _linear(terms: tuple[Term, ...], given: Features, correct: Flags, rising: bool) -> Linear:
-    """Maximum likelihood; if it is to rise with confidence, a term that makes it fall goes."""
+    """Maximum likelihood; a curve that must rise with confidence loses terms that make it fall."""
     columns = np.stack([term(name, given) for name in terms], axis=1)
     confidence_terms = _TERMS["logistic"] + _TERMS["temperature"]
     extra = np.array([name not in confidence_terms for name in terms])
@@ -108,13 +108,13 @@ def _linear(terms: tuple[Term, ...], given: Features, correct: Flags, rising: bo
         rest = tuple(name for name in terms if name != falling[0])
         if rest:
             return _linear(rest, given, correct, rising)
-        weights = np.zeros(1)  # temperature scaling grown infinitely hot: one half for all
+        weights = np.zeros(1)  # an infinite temperature: 1/2 everywhere
     limits = (columns.min(axis=0), columns.max(axis=0))
     return Linear(terms, *(tuple(column.tolist()) for column in (weights, *limits)))
 
 
 def _targets(correct: Flags) -> Array:
-    """Platt's (1999) labels: a little off 0 and 1, as if one more phrase of each kind was seen.
+    """Platt's (1999) labels: slightly off 0 and 1, as if one more phrase of each kind were seen.
 
     The likelihood then has a maximum even if every phrase is correct, or none.
     """
@@ -124,7 +124,7 @@ def _targets(correct: Flags) -> Array:
 
 
 def _logistic(columns: Array, targets: Array, prior: Array) -> Array:
-    """The most probable weights, by Newton's method, each step halved until things get better."""
+    """The most probable weights by Newton's method; a step is halved until the loss decreases."""
 
     def loss(weights: Array) -> float:
         return _cross_entropy(columns @ weights, targets) + 0.5 * float((prior * weights**2).sum())
@@ -135,7 +135,7 @@ def _logistic(columns: Array, targets: Array, prior: Array) -> Array:
         probability = 0.5 + 0.5 * np.tanh(0.5 * (columns @ weights))
         slope = columns.T @ (targets - probability) - prior * weights
         curvature = (columns.T * (probability * (1 - probability))) @ columns + np.diag(prior)
-        # Least squares, because equal confidences all over make columns the same.
+        # Least squares, because columns are identical if all confidences are equal.
         step = np.linalg.lstsq(curvature, slope, rcond=None)[0]
         while (after := loss(weights + step)) > before:
             step /= 2
@@ -175,7 +175,7 @@ def folds(documents: int, count: int = FOLDS, seed: int = 0) -> Indices:
     """The fold of each document: folds of equal size, drawn at random."""
     if documents < 2:
         raise KeywrightError(
-            "cross-validation fits on some documents and tests on others; it needs at least 2"
+            "cross-validation fits on some documents and tests on others, so it needs at least 2"
         )
     order = np.random.default_rng(seed).permutation(documents)
     return np.argsort(order) % min(count, documents)
@@ -190,7 +190,7 @@ def cross_validate(
 ) -> Array:
     """Each phrase's probability under curves fitted on other documents.
 
-    NaN where those had no phrase of its part.
+    NaN where those documents have no phrase of its part.
     """
     curve = _fitter(method, features)
     fold = folds(sample.documents, count, seed)[sample.document]

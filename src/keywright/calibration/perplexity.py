@@ -1,8 +1,9 @@
 """Keyphrase perplexity (KPP) and the confidence that is its inverse.
 
 The equations are those of "Deep Seq2Seq Keyphrase Generation: Model Calibration and Uncertainty".
-Equations 2 and 3 are one: in a sequence of phrases and in a set of them, a phrase's perplexity is
-made of its own tokens' conditional probabilities, separators and end marks left out.
+Equations 2 and 3 are the same: in a sequence of phrases as in a set of phrases, the perplexity of a
+phrase follows from the conditional probabilities of its own tokens, without separators and end
+marks.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import Literal
 import numpy as np
 
 from keywright.errors import KeywrightError
-from keywright.metrics._base import Array
+from keywright.metric import Array
 from keywright.types import ScoredPhrase
 
 Length = Literal["words", "tokens"]
 """What a phrase's log-probability is divided by: its words (KPP-s, eq. 7) or tokens (eq. 2)."""
 
-# Single precision leaves the log-probability of a certain token a little above 0 now and then.
+# In single precision, the log-probability of a certain token may be slightly above 0.
 ROUNDING = 1e-4
 _LARGEST_EXPONENT = 709.0
 
@@ -51,14 +52,14 @@ def _check(phrase: ScoredPhrase) -> None:
     for value in phrase.token_log_probs or ():
         if not value <= ROUNDING:  # NaN is not, either
             raise KeywrightError(
-                f"phrase {phrase.text!r} has a token log-probability of {value}, which is the "
-                "logarithm of no probability; probabilities must lie in [0, 1]"
+                f"phrase {phrase.text!r} has a token log-probability of {value}, which is not the "
+                "logarithm of a probability; probabilities must be between 0 and 1"
             )
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many phrases have which perplexity (figure 1); `above` lie beyond the last edge."""
+    """The distribution of perplexity (figure 1); `above` counts phrases beyond the last edge."""
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
@@ -67,7 +68,7 @@ class Histogram:
 
 
 def histogram(confidence: Array, most: float = 5.0, bins: int = 20) -> Histogram:
-    """The histogram of 1/confidence from 1, which no perplexity is below, to `most`."""
+    """The histogram of 1/confidence from 1, the smallest possible perplexity, to `most`."""
     edges = np.linspace(1.0, most, bins + 1)
     with np.errstate(divide="ignore"):
         perplexity = 1.0 / confidence

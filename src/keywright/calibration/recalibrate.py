@@ -1,7 +1,7 @@
-"""Turn a confidence into the probability that a phrase is right.
+"""Turn a confidence into the probability that a phrase is correct.
 
 A `Recalibrator` is fitted by `fit.py`, saved as JSON, and applied at prediction time, which needs
-nothing but numpy: present and absent phrases each have a curve of their own.
+only numpy. Present and absent phrases have separate curves.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import msgspec
 import numpy as np
 
 from keywright import protocols
-from keywright.calibration.entries import Splitter
+from keywright.calibration.entries import Entry, entries, with_words
 from keywright.calibration.perplexity import Length
 from keywright.calibration.sample import Features, Source, features
 from keywright.errors import DataError, KeywrightError
-from keywright.files import atomic_write, read_text
-from keywright.metrics._base import Array
-from keywright.types import Document, Prediction, ScoredPhrase
+from keywright.files import NOT_JSON, atomic_write, read_text
+from keywright.metric import Array
+from keywright.types import Document, Prediction
 
 # Confidences of exactly 0 or 1 would have infinite logits.
 _CERTAIN = 1e-6
 
 
 def term(name: str, given: Features) -> Array:
-    """A column that curves are linear in."""
+    """A term of linear curves, as a column."""
     if name.endswith("_squared"):
         return term(name.removesuffix("_squared"), given) ** 2
     sure: Array = np.clip(np.asarray(given.confidence), _CERTAIN, 1 - _CERTAIN)
@@ -46,7 +46,7 @@ def term(name: str, given: Features) -> Array:
             return np.log1p(np.asarray(given.rank, dtype=np.float64))
         case "position":
             return np.asarray(given.position, dtype=np.float64)
-    raise ValueError(f"no such term of a curve: {name!r}")
+    raise ValueError(f"unknown term of a curve: {name!r}")
 
 
 Term = Literal[
@@ -58,8 +58,8 @@ Term = Literal[
 class Linear(msgspec.Struct, frozen=True, tag="linear"):
     """The logistic function of a weighted sum of terms.
 
-    Beyond what was seen when it was fitted, a term stays at its `lowest` or `highest`: a square
-    that was fitted to ten phrases a document says nothing sensible about the two hundredth.
+    Outside the range seen in fitting, a term keeps its `lowest` or `highest` value: a square that
+    was fitted to ten phrases per document says nothing useful about the two hundredth.
     """
 
     terms: tuple[Term, ...]
@@ -76,7 +76,7 @@ class Linear(msgspec.Struct, frozen=True, tag="linear"):
 
 
 class Isotonic(msgspec.Struct, frozen=True, tag="isotonic"):
-    """Probabilities that never fall as confidence rises; between the points, straight lines."""
+    """Probabilities that never fall as confidence rises; linear between the points."""
 
     confidences: tuple[float, ...]
     probabilities: tuple[float, ...]
@@ -91,9 +91,9 @@ Curve = Linear | Isotonic
 class Recalibrator(msgspec.Struct, frozen=True, kw_only=True):
     """Curves for present and absent phrases; None for a part that had no phrase to fit on.
 
-    `source` says which confidence it starts from, `protocol` what a phrase and what presence is,
-    `length` what KPP divides by, and `corpus` which texts it was fitted on: it must not be judged
-    by the same.
+    `source` is the confidence it starts from, `protocol` defines phrases and presence, `length` is
+    what KPP divides by, and `corpus` is a digest of the texts it was fitted on: it must not be
+    evaluated on the same texts.
     """
 
     method: str
@@ -114,11 +114,11 @@ class Recalibrator(msgspec.Struct, frozen=True, kw_only=True):
         text = source if isinstance(source, bytes) else read_text(source).encode()
         try:
             found = msgspec.json.decode(text, type=cls)
-        except msgspec.DecodeError as error:
-            raise DataError(f"is no recalibrator: {error}", path) from None
+        except NOT_JSON as error:
+            raise DataError(f"is not a recalibrator: {error}", path) from None
         for name, curve in (("present", found.present), ("absent", found.absent)):
             if (problem := _problem(curve)) is not None:
-                raise DataError(f"is no recalibrator: the {name} curve {problem}", path)
+                raise DataError(f"is not a recalibrator: the {name} curve {problem}", path)
         return found
 
     def to_json(self) -> bytes:
@@ -133,56 +133,57 @@ class Recalibrator(msgspec.Struct, frozen=True, kw_only=True):
         if found is None:
             part = "present" if present else "absent"
             raise KeywrightError(
-                f"the recalibrator was fitted on predictions without {part} phrases, so it says "
-                "nothing about them; fit it on predictions that have some"
+                f"the recalibrator was fitted on predictions without {part} phrases, so it has no "
+                "curve for them; fit it on predictions that have some"
             )
         return found
 
     def probability(self, given: Features) -> float:
-        """The probability that one phrase is right."""
+        """The probability that one phrase is correct."""
         return float(self.curve(bool(given.present))(given))
 
     def apply(self, document: Document, prediction: Prediction) -> Prediction:
         """The prediction with each phrase's `confidence` set to its probability.
 
-        A phrase without the confidence that it starts from, or of a part that was not fitted, gets
-        None. A repeat is the same phrase, so it gets the same.
+        A phrase without the confidence to start from, or of a part without a curve, gets None. A
+        repeated phrase gets the same probability.
         """
-        splitter = _splitter(self.protocol)
-        entries = splitter.entries(document, prediction, self.length)
-        known = {stems: features(entry, self.source) for stems, entry in entries.items()}
+        judged = _protocol(self.protocol).read(document, prediction.texts)
         probabilities = {
-            stems: self.probability(given)
-            for stems, given in known.items()
-            if not np.isnan(given.confidence) and (self.present if given.present else self.absent)
+            entry.stems: self._known_probability(entry)
+            for entry in entries(document, prediction, judged, self.length)
         }
-
-        def judged(phrase: ScoredPhrase) -> ScoredPhrase:
-            stems = splitter.stems(phrase.text, document.tokenised)
-            return msgspec.structs.replace(
-                phrase, confidence=probabilities.get(stems[0]) if stems else None
-            )
-
+        first: dict[int, float | None] = {}  # a text may be read as several phrases
+        for index, phrase in with_words(judged):
+            first.setdefault(index, probabilities[phrase.stems])
         return msgspec.structs.replace(
-            prediction, phrases=tuple(judged(phrase) for phrase in prediction.phrases)
+            prediction,
+            phrases=tuple(
+                msgspec.structs.replace(phrase, confidence=first.get(index))
+                for index, phrase in enumerate(prediction.phrases)
+            ),
         )
 
+    def _known_probability(self, entry: Entry) -> float | None:
+        """None where the starting confidence or the curve is missing."""
+        given = features(entry, self.source)
+        curve = self.present if entry.present else self.absent
+        return None if curve is None or np.isnan(given.confidence) else self.probability(given)
 
-@cache
-def _splitter(protocol: str) -> Splitter:
-    return Splitter(protocols.load(protocol))
+
+_protocol = cache(protocols.load)
 
 
 def _problem(curve: Curve | None) -> str | None:
-    """What would make a curve fail, or give what is no probability, when it is applied."""
+    """Why a curve would fail, or give values that are not probabilities."""
     if isinstance(curve, Linear):
         counts = {len(column) for column in msgspec.structs.astuple(curve)}
         if len(counts) != 1:
-            return "has not as many weights and limits as terms"
+            return "must have as many weights and limits as terms"
     elif curve is not None:
         x, y = curve.confidences, curve.probabilities
         if not x or len(x) != len(y):
             return f"has {len(x)} confidences, but {len(y)} probabilities"
         if list(x) != sorted(x) or list(y) != sorted(y) or min(y) < 0 or max(y) > 1:
-            return "has points that fall, or that are no probabilities"
+            return "has points that fall, or that are not probabilities"
     return None

@@ -1,4 +1,4 @@
-"""The phrases of a corpus as columns: how sure the model was, and whether it was right."""
+"""The phrases of a corpus as columns: how confident the model was, and whether it was right."""
 
 from __future__ import annotations
 
@@ -10,28 +10,27 @@ from typing import Literal, NamedTuple, cast
 import numpy as np
 
 from keywright.calibration.ece import Flags, Indices
-from keywright.calibration.entries import Entry, Splitter
+from keywright.calibration.entries import Entry, entries
 from keywright.calibration.perplexity import Length
 from keywright.errors import KeywrightError
-from keywright.evaluate import Pair
-from keywright.metrics._base import Array
-from keywright.metrics._matches import PARTS, Matches, Part
-from keywright.protocols._base import Protocol
+from keywright.matches import PARTS, GoldPhrase
+from keywright.metric import Array
+from keywright.protocol import Protocol
 from keywright.types import Document, Prediction
 
 Source = Literal["kpp", "stated"]
-"""A confidence is 1/KPP, or what is stated with the phrases."""
+"""A confidence is 1/KPP, or it is stated with the phrases."""
 Confidence = Literal["auto", "own", "kpp", "stated"]
-"""Which confidence is asked for: `auto` is what is stated where every phrase has it, 1/KPP
-otherwise; `own`, which recalibration starts from, is 1/KPP where any phrase has it, because what is
-stated may be recalibrated already."""
+"""Which confidence to use: `auto` is the stated one if every phrase has it, 1/KPP otherwise; `own`,
+which recalibration starts from, is 1/KPP if any phrase has it, because the stated one may be
+recalibrated already."""
 
-# A present phrase that a protocol finds only by taking words apart stands nowhere in particular.
+# The position of a present phrase that is not a run of whole words.
 _ANYWHERE = 0.5
 
 
 class Features(NamedTuple):
-    """What recalibration may look at: columns over phrases, or numbers of one phrase."""
+    """What recalibration may use: columns over phrases, or the numbers of one phrase."""
 
     confidence: Array | float
     words: Array | float
@@ -48,8 +47,8 @@ class Features(NamedTuple):
 class Sample:
     """Phrases with a confidence. `gold` is [documents, 2]: present and absent gold phrases.
 
-    `own` is 1/KPP, NaN where unknown, whatever `confidence` is; `before` is what recalibration
-    starts from, or started from. `corpus` is a digest of the texts.
+    `own` is 1/KPP (NaN if unknown), whatever `confidence` is; `before` is the confidence that
+    recalibration starts from, or started from. `corpus` is a digest of the texts.
     """
 
     document: Indices
@@ -82,7 +81,7 @@ class Sample:
     def mask(self, part: str) -> Flags:
         """The phrases of a part: present, absent or all."""
         if part not in PARTS:
-            raise ValueError(f"no part of the phrases: {part!r}")
+            raise ValueError(f"unknown part of the phrases: {part!r}")
         if part == "all":
             return np.ones(len(self), dtype=bool)
         return self.present if part == "present" else ~self.present
@@ -93,26 +92,11 @@ class Sample:
         return present + absent if part == "all" else present if part == "present" else absent
 
 
-def collect(
-    pairs: Iterable[Pair],
-    protocol: Protocol,
-    *,
-    confidence: Confidence = "auto",
-    length: Length = "words",
-) -> Sample:
-    """The distinct phrases of the predictions and whether each is among its part's gold."""
-    columns = Columns(protocol, length)
-    for document, prediction in pairs:
-        columns.add(document, prediction)
-    return columns.sample(confidence)
-
-
 class Columns:
-    """A sample in the making, a document at a time."""
+    """Collects a sample, one document at a time."""
 
     def __init__(self, protocol: Protocol, length: Length = "words") -> None:
         self._protocol = protocol
-        self._splitter = Splitter(protocol)
         self._length = length
         self._rows: list[tuple[float, ...]] = []
         self._gold: list[tuple[int, int]] = []
@@ -121,32 +105,23 @@ class Columns:
     def add(
         self, document: Document, prediction: Prediction, original: Prediction | None = None
     ) -> list[Entry]:
-        """Add a document's phrases, and return them; `original` is what was recalibrated."""
+        """Add the phrases of a document and return them; `original` is before recalibration."""
         stated_before = {
             phrase.text: phrase.confidence for phrase in reversed((original or prediction).phrases)
         }
-        matches = self._protocol.match(document, prediction.texts)
-        right = {True: _right(matches.present), False: _right(matches.absent)}
+        judgement = self._protocol.judge(document, prediction.texts)
         number = len(self._gold)
         try:
-            entries = list(self._splitter.entries(document, prediction, self._length).values())
+            found = entries(document, prediction, judgement.phrases, self._length)
         except KeywrightError as error:
             raise KeywrightError(f"document {document.id or number + 1}: {error}") from None
-        self._rows += [
-            _row(
-                number,
-                entry,
-                entry.stems in right[entry.present],
-                stated_before[entry.phrase.text],
-            )
-            for entry in entries
-        ]
+        self._rows += [_row(number, entry, stated_before[entry.phrase.text]) for entry in found]
         self._corpus.update(document.text.encode(errors="surrogatepass"))
-        self._gold.append((_targets(matches, "present"), _targets(matches, "absent")))
-        return entries
+        self._gold.append(_gold_counts(judgement.gold))
+        return found
 
     def sample(self, confidence: Confidence = "auto", start: Source | None = None) -> Sample:
-        """`start` is what recalibration started from, if that is not the confidence itself."""
+        """`start` is what recalibration started from, if it was not this confidence."""
         table = np.array(self._rows, dtype=np.float64).reshape(-1, 9)
         own, stated, stated_before = table[:, 2], table[:, 7], table[:, 8]
         source = _source(confidence, own, stated)
@@ -181,10 +156,10 @@ def _source(asked: Confidence, own: Array, stated: Array) -> Source:
     return asked
 
 
-def _row(number: int, entry: Entry, correct: bool, before: float | None) -> tuple[float, ...]:
+def _row(number: int, entry: Entry, before: float | None) -> tuple[float, ...]:
     return (
         number,
-        correct,
+        entry.correct,
         *cast(tuple[float, ...], features(entry)),
         _number(_stated(entry)),
         _number(before),
@@ -195,7 +170,7 @@ def _stated(entry: Entry) -> float | None:
     stated = entry.phrase.confidence
     if stated is not None and not 0 <= stated <= 1:
         raise KeywrightError(
-            f"phrase {entry.phrase.text!r} has a confidence of {stated}; it must lie in [0, 1]"
+            f"phrase {entry.phrase.text!r} has a confidence of {stated}; it must be between 0 and 1"
         )
     return stated
 
@@ -210,12 +185,10 @@ def features(entry: Entry, source: Source = "kpp") -> Features:
     return Features(_number(sure), entry.words, entry.rank, entry.present, position)
 
 
-def _right(part: Part) -> set[str]:
-    """The phrases that would be right: all gold, and hits on other names of it."""
-    return {*part.targets, *(part.predictions[rank] for rank in part.hits)}
+def _gold_counts(gold: Iterable[GoldPhrase]) -> tuple[int, int]:
+    """The number of present and of absent gold phrases.
 
-
-def _targets(matches: Matches, part: str) -> int:
-    """Some protocols read no gold as one empty phrase; nobody could have found that."""
-    targets: list[str] = getattr(matches, part).targets
-    return sum(bool(phrase.strip()) for phrase in targets)
+    Some protocols read no gold as one empty phrase, which nobody could have found.
+    """
+    found = [phrase for phrase in gold if phrase.stems.strip()]
+    return sum(phrase.present for phrase in found), sum(phrase.absent for phrase in found)

@@ -1,4 +1,4 @@
-"""Which cut-off gives a wanted precision, and what recall is left above it?"""
+"""Which threshold gives a wanted precision, and what recall does it leave?"""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from keywright.calibration.ece import Flags
 from keywright.calibration.fit import FOLDS, folds
 from keywright.calibration.sample import Sample
 from keywright.errors import KeywrightError
-from keywright.metrics._base import Array
+from keywright.metric import Array
 
-# The precision of fewer phrases is luck: the surest phrase of all is right, or it is not.
+# The precision of fewer phrases is a matter of chance.
 LEAST = 10
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A cut-off, and what the phrases at or above it are worth.
+    """A threshold, and the quality of the phrases at or above it.
 
-    `cutoff` is the lowest that reaches the wanted precision on all documents, None if there is
-    none; `highest` is the most precision any cut-off reaches. `precision`, `recall` and `kept` are
-    held out: each document is judged by a cut-off found without it. They are micro averages, over
-    all phrases kept and all gold phrases; `recall_without` is the recall without a cut-off.
+    `threshold` is the lowest one that reaches the wanted precision on all documents, None if there
+    is none; `highest` is the highest precision that any threshold reaches. `precision`, `recall`
+    and `kept` are held out: each document is judged by a threshold found without it. They are micro
+    averages over all phrases kept and all gold phrases; `recall_without` is the recall without a
+    threshold.
     """
 
     part: str
     wanted: float
-    cutoff: float | None
+    threshold: float | None
     highest: float | None
     kept: int
     precision: float | None
@@ -49,17 +50,17 @@ def threshold_for(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Threshold:
-    """The cut-off on `probability` that gives the wanted precision for a part's phrases."""
+    """The threshold on `probability` that gives the wanted precision for a part's phrases."""
     if not 0 < precision <= 1:
         raise KeywrightError(
-            f"no cut-off can give a precision of {precision}; ask for one in (0, 1]"
+            f"the wanted precision is {precision}, but it must be greater than 0 and at most 1"
         )
     mask = sample.mask(part) & ~np.isnan(probability)
     score, correct, document = probability[mask], sample.correct[mask], sample.document[mask]
     fold = folds(sample.documents, count, seed)[document]
-    cutoff, highest = _search(score, correct, precision)
+    threshold, highest = _search(score, correct, precision)
     kept = np.zeros(len(score), dtype=bool)
-    for number in np.unique(fold) if cutoff is not None else ():
+    for number in np.unique(fold) if threshold is not None else ():
         inside = fold == number
         without, _ = _search(score[~inside], correct[~inside], precision)
         if without is not None:
@@ -73,7 +74,7 @@ def threshold_for(
     return Threshold(
         part=part,
         wanted=precision,
-        cutoff=cutoff,
+        threshold=threshold,
         highest=highest,
         kept=int(kept.sum()),
         **{name: None if np.isnan(value) else float(value) for name, value in held_out.items()},
@@ -82,7 +83,7 @@ def threshold_for(
 
 
 def _search(score: Array, correct: Flags, precision: float) -> tuple[float | None, float | None]:
-    """The lowest cut-off that reaches the precision, and the highest precision of any."""
+    """The lowest threshold that reaches the precision, and the highest precision of any."""
     order = np.argsort(-score, kind="stable")
     score, correct = score[order], correct[order]
     kept = np.arange(1, len(score) + 1)
@@ -97,7 +98,7 @@ def _search(score: Array, correct: Flags, precision: float) -> tuple[float | Non
 
 
 def _ratios(sums: Array) -> dict[str, Array]:
-    """Precision, recall and recall without a cut-off of [..., 4]; NaN where nothing is divided."""
+    """Precision, recall and recall without a threshold of [..., 4]; NaN for 0 / 0."""
     kept_right, kept, right, gold = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return {

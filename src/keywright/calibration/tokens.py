@@ -15,7 +15,7 @@ POSITIONS = 5
 
 @dataclass(frozen=True)
 class TokenPosition:
-    """The conditional probabilities of all tokens at one place of their phrases."""
+    """The conditional probabilities of all tokens at one position in their phrases."""
 
     position: int
     count: int
@@ -24,9 +24,9 @@ class TokenPosition:
 
 
 class TokenProbabilities:
-    """Probabilities by part and place in the phrase, collected a document at a time.
+    """Probabilities by part and position in the phrase, collected one document at a time.
 
-    Tokens are those of the model: words, or pieces of words.
+    Tokens are those of the model: words or subwords.
     """
 
     def __init__(self, positions: int = POSITIONS) -> None:
@@ -41,7 +41,7 @@ class TokenProbabilities:
                 place.append(math.exp(min(value, 0.0)))
 
     def part(self, part: str) -> tuple[TokenPosition, ...]:
-        """The places of present, absent or all phrases."""
+        """The positions in present, absent or all phrases."""
         chosen = {"present": (True,), "absent": (False,), "all": (True, False)}[part]
         columns = zip(*(self._values[present] for present in chosen), strict=True)
         return tuple(

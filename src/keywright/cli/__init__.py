@@ -1,7 +1,8 @@
 """The command line: one file per verb, each with `register(app)`.
 
-Verbs import what they need inside their function, so that `keywright --help` stays quick and a
-missing optional library hurts only the verb that needs it.
+The file name is the name of the verb, with hyphens for underscores. Only the verb that was asked
+for is imported, and verbs import what they need inside their function, so that every verb starts
+quickly and a missing optional library affects only the verb that needs it.
 """
 
 from __future__ import annotations
@@ -9,14 +10,42 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import typer
+from typer.core import TyperGroup
 
 from keywright import __version__, parts
 from keywright.errors import KeywrightError
 
+if TYPE_CHECKING:
+    from typer._click import Command, Context
+
+
+class Verbs(TyperGroup):
+    """All verbs by name; each is imported when it is looked up."""
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        return sorted(name.replace("_", "-") for name in parts.names(__name__))
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        known = self.list_commands(ctx)
+        # For an unknown name all of them, because typer suggests a loaded one in its place.
+        for name in [cmd_name] if cmd_name in known else known:
+            if name not in self.commands:
+                self.commands[name] = _load(name)
+        return self.commands.get(cmd_name)
+
+
+def _load(name: str) -> Command:
+    verb = typer.Typer()
+    parts.module(__name__, name.replace("-", "_")).register(verb)
+    return typer.main.get_group(verb).commands[name]
+
+
 app = typer.Typer(
     name="keywright",
+    cls=Verbs,
     help="Keyphrase generation, evaluation and calibration.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -33,14 +62,10 @@ def _version(value: bool) -> None:
 @app.callback()
 def _options(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
     pass
-
-
-for _name in parts.names(__name__):
-    parts.module(__name__, _name).register(app)
 
 
 def main() -> None:
@@ -53,6 +78,9 @@ def main() -> None:
         _drop_output()
         sys.exit(0)
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            typer.echo(f"keywright: error: {error.filename}: {error.strerror}", err=True)
+            sys.exit(2)
         if error.errno not in _FULL:
             raise
         _drop_output()
@@ -64,5 +92,5 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _drop_output() -> None:
-    """Let what is still buffered go nowhere, or the interpreter would fail on it when it ends."""
+    """Discard what is still buffered; the interpreter would fail to write it when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

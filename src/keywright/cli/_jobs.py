@@ -1,4 +1,4 @@
-"""Keyphrases for many files, in this process or in several, in the order of the files."""
+"""Keyphrases for many files, in one or several processes, in the order of the files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from keywright.errors import ConfigError, KeywrightError
-from keywright.generation.engine import Keywright, Wanted
+from keywright.generation.engine import Keywright, Selection
 from keywright.generation.keyphrases import Keyphrase
 from keywright.generation.vocabulary import Mode
 from keywright.sources import read_source
 from keywright.types import Document
 from keywright.vocabularies.terms import Terms
 
-# Documents taken at once: enough to put those of like length into the same batches.
+# Documents processed together: enough to make batches of similar length.
 CHUNK = 128
-# Workers take fewer, so that all have something to do until the end.
+# Fewer for each worker process, so that all of them are busy until the end.
 WORKER_CHUNK = 32
 
 T = TypeVar("T")
@@ -56,10 +56,10 @@ class VocabularyFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """What to do with every document, in a form that another process understands."""
+    """What to do with every document; can be sent to another process."""
 
     model: str
-    wanted: Wanted
+    selection: Selection
     threads: int | None = None
     vocabulary: VocabularyFile | None = None
     calibration: Path | None = None
@@ -68,17 +68,17 @@ class Job:
 def outcomes(
     inputs: Iterable[Input], job: Job, jobs: int, chunk: int
 ) -> Generator[Outcome, None, None]:
-    """What becomes of each input, in their order, by `jobs` processes that take `chunk` at once."""
+    """The outcome of each input, in order; `jobs` processes take `chunk` inputs at a time."""
     if jobs > 1:
         yield from _parallel(_cut(inputs, chunk), job, jobs)
         return
-    at_once = None if _engine(job).needs_all else chunk
-    for some in _cut(inputs, at_once):
-        yield from _generate(some, job)
+    size = None if _engine(job).needs_all else chunk
+    for piece in _cut(inputs, size):
+        yield from _generate(piece, job)
 
 
 def chunk_size(inputs: int | None, jobs: int) -> int:
-    """How many inputs to take at once, if it is known how many there are."""
+    """How many inputs to process together; `inputs` is their number, None if unknown."""
     if jobs == 1:
         return CHUNK
     return WORKER_CHUNK if inputs is None else max(1, min(WORKER_CHUNK, inputs // (2 * jobs)))
@@ -86,18 +86,18 @@ def chunk_size(inputs: int | None, jobs: int) -> int:
 
 def _generate(inputs: Sequence[Input], job: Job) -> list[Outcome]:
     engine = _engine(job)
-    read = [outcome for one in inputs for outcome in _read(one)]
-    documents = [one for one in read if isinstance(one, Document)]
-    generated = engine.generate(iter(documents), job.wanted)
+    read = [outcome for item in inputs for outcome in _read(item)]
+    documents = [item for item in read if isinstance(item, Document)]
+    generated = engine.generate(iter(documents), job.selection)
     return [
-        one if isinstance(one, Failed) else Found(one, next(generated), engine.warnings(one))
-        for one in read
+        item if isinstance(item, Failed) else Found(item, next(generated), engine.warnings(item))
+        for item in read
     ]
 
 
 @cache
 def _engine(job: Job) -> Keywright:
-    """One model a process, loaded for its first documents."""
+    """The model of this process, loaded on first use."""
     options: dict[str, Any] = {"threads": job.threads, "calibration": job.calibration}
     if job.vocabulary is None:
         return Keywright(job.model, **options)
@@ -114,11 +114,11 @@ def terms(file: VocabularyFile) -> Terms:
     return Terms.load(file.path, language=file.language, fuzzy=file.fuzzy)
 
 
-def _read(one: Input) -> list[Document | Failed]:
-    if not isinstance(one, Path):
-        return [one]
+def _read(item: Input) -> list[Document | Failed]:
+    if not isinstance(item, Path):
+        return [item]
     try:
-        return list(read_source(one))
+        return list(read_source(item))
     except KeywrightError as error:
         return [Failed(str(error))]
 
@@ -128,18 +128,18 @@ def _parallel(chunks: Iterable[list[Input]], job: Job, jobs: int) -> Iterator[Ou
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
     waiting: deque[Future[list[Outcome]]] = deque()
     try:
-        for some in chunks:
+        for chunk in chunks:
             with _children_ignore_interrupts():
-                waiting.append(pool.submit(_work, some, job))
+                waiting.append(pool.submit(_work, chunk, job))
             if len(waiting) >= 2 * jobs:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
     except BrokenProcessPool:
         raise KeywrightError(
-            "a worker process has died, perhaps for want of memory; try fewer --jobs"
+            "a worker process died, perhaps because memory ran out; try fewer --jobs"
         ) from None
-    except BaseException:  # Ctrl-C above all: nobody wants what is still being worked on
+    except BaseException:  # such as Ctrl-C: stop work whose result is not needed
         for process in set(active_children()) - others:
             process.terminate()
         raise
@@ -151,17 +151,17 @@ def _work(inputs: list[Input], job: Job) -> list[Outcome]:
     try:
         if _engine(job).needs_all:
             raise ConfigError(
-                f"{job.model} compares each document with all others, so processes cannot share "
-                "them; leave --jobs out"
+                f"{job.model} compares each document with all others, so it cannot run in several "
+                "processes; omit --jobs"
             )
         return _generate(inputs, job)
-    except KeywrightError as error:  # subclasses take other arguments, and cannot be sent
+    except KeywrightError as error:  # subclasses have other arguments and cannot be pickled
         raise KeywrightError(str(error)) from None
 
 
 @contextmanager
 def _children_ignore_interrupts() -> Iterator[None]:
-    """Ctrl-C reaches all processes of a terminal; only the one that started them should answer."""
+    """Ctrl-C reaches all processes of a terminal; only the main one should handle it."""
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield

@@ -1,4 +1,4 @@
-"""`keywright analyse`: what lies behind the scores of one system or several."""
+"""`keywright analyse`: what is behind the scores of one or more systems."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from keywright.cli._options import listed, one_of, progress
-from keywright.cli._table import FORMATS
+from keywright.cli._options import listed, one_of
+from keywright.progress import progress
+from keywright.tables import FORMATS
 
 if TYPE_CHECKING:
+    from keywright.analysis.averages import Averages, Cutoffs
+    from keywright.analysis.counts import Numbers
+    from keywright.analysis.distribution import Distribution
+    from keywright.analysis.diversity import Diversity
     from keywright.analysis.systems import Panel
-    from keywright.cli._table import Row
     from keywright.evaluate import Match
+    from keywright.matches import Part
+    from keywright.tables import Row
 
-PARTS = ("present", "absent")
+PARTS: tuple[Part, ...] = ("present", "absent")
 
 
 def register(app: typer.Typer) -> None:
@@ -23,21 +29,27 @@ def register(app: typer.Typer) -> None:
 
 
 def analyse_command(
-    systems: list[Path] = typer.Argument(help="Predictions of systems, in any format we read."),
+    systems: list[Path] = typer.Argument(help="Predictions of systems, in any supported format."),
     documents: Path = typer.Option(
-        ..., help="Documents with gold keyphrases; for Chan/Ye text the ..._src.txt file."
+        ..., help="Documents with gold keyphrases (for Chan/Ye text, the ..._src.txt file)."
     ),
-    protocol: str = typer.Option("chan19", help="A published protocol, with parameters if wanted."),
-    names: list[str] = typer.Option([], help="Names of the systems. Default: from their files."),
-    match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
+    protocol: str = typer.Option(
+        "chan19", help="A published protocol, optionally with parameters (chan19:unk=valid)."
+    ),
+    names: list[str] = typer.Option(
+        [], help="Names of the systems (default: taken from their files)."
+    ),
+    match: str = typer.Option(
+        "auto", help="How documents and predictions are paired: auto | id | line."
+    ),
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
 ) -> None:
-    """Micro against macro, F1@M beside @5 and @O, how many phrases, how diverse, and how scores
-    are spread over documents and phrases."""
+    """Macro and micro averages, F1@M beside @5 and @O, how many phrases are predicted, how diverse
+    they are, and how scores are distributed over documents and phrases."""
     from keywright.analysis.systems import named, read_panel
 
     one_of("format", output_format, FORMATS)
-    one_of("way to match", match, ("auto", "id", "line"))
+    one_of("value of --match", match, ("auto", "id", "line"))
     panel = read_panel(
         documents,
         named(systems, listed(names)),
@@ -80,15 +92,15 @@ def _analyses(panel: Panel) -> dict[str, Any]:
 
 
 def _tables(found: dict[str, Any], format: str) -> str:
-    from keywright.cli._table import titled
+    from keywright.tables import titled
 
     tables: list[tuple[str, list[Row]]] = [
-        ("Macro against micro", list(map(_averages, found["macro_and_micro"]))),
+        ("Macro and micro averages", list(map(_averages, found["macro_and_micro"]))),
         ("Macro F1 by cut-off", list(map(_cutoffs, found["cutoffs"]))),
-        ("Numbers of phrases a document", list(map(_numbers, found["numbers"]))),
+        ("Phrases per document", list(map(_numbers, found["numbers"]))),
         (
             "Diversity, before any filter",
-            [_diversity(system, one) for system, one in found["diversity"].items()],
+            [_diversity(system, measured) for system, measured in found["diversity"].items()],
         ),
         (
             "Scores in fifths: FG by document, token F1 by phrase, in %",
@@ -98,54 +110,54 @@ def _tables(found: dict[str, Any], format: str) -> str:
     return titled(tables, format)
 
 
-def _averages(one: Any) -> Row:
+def _averages(averages: Averages) -> Row:
     return {
-        "system": one.system,
-        "metric": f"{one.part}.{one.measure}",
-        "macro": 100 * one.macro,
-        "micro": 100 * one.micro,
-        "difference": 100 * one.difference,
+        "system": averages.system,
+        "metric": f"{averages.part}.{averages.measure}",
+        "macro": 100 * averages.macro,
+        "micro": 100 * averages.micro,
+        "difference": 100 * averages.difference,
     }
 
 
-def _cutoffs(one: Any) -> Row:
-    scores = {f"F1@{cut}": 100 * value for cut, value in one.f1.items()}
-    return {"system": one.system, "part": one.part, **scores}
+def _cutoffs(cutoffs: Cutoffs) -> Row:
+    scores = {f"F1@{cut}": 100 * value for cut, value in cutoffs.f1.items()}
+    return {"system": cutoffs.system, "part": cutoffs.part, **scores}
 
 
-def _numbers(one: Any) -> Row:
+def _numbers(numbers: Numbers) -> Row:
     return {
-        "system": one.system,
-        "part": one.part,
-        "predicted": one.predicted,
-        "gold": one.gold,
-        "mean error": one.mean_absolute_error,
-        "more": one.more,
-        "equal": one.equal,
-        "fewer": one.fewer,
-        "correlation": "" if one.correlation is None else one.correlation,
+        "system": numbers.system,
+        "part": numbers.part,
+        "predicted": numbers.predicted,
+        "gold": numbers.gold,
+        "mean error": numbers.mean_absolute_error,
+        "more": numbers.more,
+        "equal": numbers.equal,
+        "fewer": numbers.fewer,
+        "correlation": "" if numbers.correlation is None else numbers.correlation,
     }
 
 
-def _diversity(system: str, one: Any) -> Row:
+def _diversity(system: str, found: Diversity) -> Row:
     return {
         "system": system,
-        "phrases": one.phrases,
-        "different": one.unique,
-        "first words": one.first_words,
-        "repeated %": 100 * one.repeated,
-        "repeated first words %": 100 * one.repeated_first_words,
-        "repeated words %": 100 * one.repeated_words,
+        "phrases": found.phrases,
+        "different": found.unique,
+        "first words": found.first_words,
+        "repeated %": 100 * found.repeated,
+        "repeated first words %": 100 * found.repeated_first_words,
+        "repeated words %": 100 * found.repeated_words,
     }
 
 
-def _distribution(one: Any) -> Row:
-    bins = len(one.counts)
-    shares = {f"to {(i + 1) / bins:.1f}": 100 * share for i, share in enumerate(one.shares)}
+def _distribution(found: Distribution) -> Row:
+    bins = len(found.counts)
+    shares = {f"to {(i + 1) / bins:.1f}": 100 * share for i, share in enumerate(found.shares)}
     return {
-        "system": one.system,
-        "score": f"{one.part}.{one.what}",
+        "system": found.system,
+        "score": f"{found.part}.{found.what}",
         **shares,
-        "exactly 1": 100 * one.perfect / max(1, one.total),
-        "number": one.total,
+        "exactly 1": 100 * found.perfect / max(1, found.total),
+        "number": found.total,
     }

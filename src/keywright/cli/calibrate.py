@@ -1,4 +1,4 @@
-"""`keywright calibrate`: how far a model's confidence can be trusted, and how to put it right."""
+"""`keywright calibrate`: how far a model's confidence can be trusted, and how to correct it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from keywright.cli._options import listed, one_of, progress
-from keywright.cli._table import FORMATS
+from keywright.cli._options import listed, one_of
 from keywright.errors import KeywrightError
+from keywright.progress import progress
+from keywright.tables import FORMATS
 
 if TYPE_CHECKING:
     from keywright.calibration.bootstrap import Interval
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     )
     from keywright.calibration.sample import Sample
     from keywright.calibration.threshold import Threshold
-    from keywright.cli._table import Row
     from keywright.evaluate import Pair
-    from keywright.metrics._base import Array
+    from keywright.metric import Array
+    from keywright.tables import Row, Value
     from keywright.types import Prediction
 
 PARTS = ("present", "absent", "all")
@@ -36,13 +37,13 @@ SCORES = {
     "Brier": "Brier score",
     "AUROC": "AUROC",
 }
-# Whether recalibration helped: honesty, usefulness, and the power to tell right from wrong.
+# Whether recalibration helped: calibration, overall quality, and separation of right from wrong.
 COMPARED = ("ECE", "Brier", "AUROC")
 
 
 @dataclass(frozen=True)
 class Options:
-    """The command line."""
+    """The options of the command line."""
 
     documents: Path
     predictions: Path
@@ -67,7 +68,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found; `notes` say what was not, and why."""
+    """What was measured; `notes` say what was not, and why."""
 
     calibration: Calibration
     recalibration: Recalibration | None
@@ -87,49 +88,52 @@ def calibrate_command(
     ),
     protocol: str = typer.Option(
         "chan19",
-        help="What counts as a phrase, as present and as correct: a published protocol. "
-        "With --apply, the recalibrator's own.",
+        help="A published protocol, which decides what counts as a phrase, as present and as "
+        "correct (with --apply, the recalibrator's own protocol is used).",
     ),
     fit: str | None = typer.Option(
         None, help="Fit a recalibrator: temperature | platt | isotonic | beta | logistic."
     ),
     features: list[str] = typer.Option(
-        [], help="What logistic looks at besides confidence: length, rank, position. Default: all."
+        [],
+        help="Features of --fit logistic: length, rank, position (default: all of them).",
     ),
-    apply: Path | None = typer.Option(None, help="A recalibrator to apply to the predictions."),
+    apply: Path | None = typer.Option(None, help="Recalibrator to apply to the predictions."),
     output: Path | None = typer.Option(
-        None, help="Where the recalibrator (--fit) or the predictions (--apply) go."
+        None, help="File for the recalibrator (--fit) or for the predictions (--apply)."
     ),
     threshold_for: str | None = typer.Option(
-        None, help="Find the cut-off that gives a precision, and the recall left: precision=0.8."
+        None, help="Find the threshold that gives a precision, and its recall: precision=0.8."
     ),
-    plots: Path | None = typer.Option(None, help="A folder for plots of what is measured."),
+    plots: Path | None = typer.Option(None, help="Folder for plots of what is measured."),
     plot_format: str = typer.Option("svg", help="svg | png"),
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
     confidence: str = typer.Option(
         "auto",
-        help="kpp (1/KPP), stated (in the predictions), or auto: stated where all have it; with "
-        "--fit, kpp where any have it.",
+        help="Which confidence to judge: kpp (1/KPP), stated (in the predictions) or auto (stated "
+        "if all phrases have it; with --fit, kpp if any phrase has it).",
     ),
     kpp_by: str = typer.Option(
         "words", help="Normalise perplexity by words (KPP-s for subword models) or by tokens."
     ),
-    bins: int = typer.Option(10, min=1, help="Bins of the calibration errors."),
-    folds: int = typer.Option(5, min=2, help="Folds of the cross-validation, over documents."),
-    match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
-    resamples: int = typer.Option(
-        1000, min=0, help="Bootstrap resamples of documents for the 95% intervals; 0 for none."
+    bins: int = typer.Option(10, min=1, help="Number of bins of the calibration errors."),
+    folds: int = typer.Option(5, min=2, help="Number of folds of the cross-validation."),
+    match: str = typer.Option(
+        "auto", help="How documents and predictions are paired: auto | id | line."
     ),
-    seed: int = typer.Option(0, min=0, help="Seed of resamples and folds."),
+    resamples: int = typer.Option(
+        1000, min=0, help="Bootstrap resamples for the 95% intervals (0 = no intervals)."
+    ),
+    seed: int = typer.Option(0, min=0, help="Seed of the resamples and the folds."),
 ) -> None:
-    """Measure calibration; fit and apply recalibration; find the cut-off for a precision."""
-    from keywright.analysis import calibration_plots
+    """Measure calibration, fit and apply recalibration, find the threshold for a precision."""
+    from keywright.analysis import calibration_plots, plotting
 
     one_of("format", output_format, FORMATS)
-    one_of("format of plots", plot_format, calibration_plots.FORMATS)
-    one_of("kind of confidence", confidence, ("auto", "kpp", "stated"))
-    one_of("way to normalise perplexity", kpp_by, ("words", "tokens"))
-    one_of("way to match", match, ("auto", "id", "line"))
+    one_of("plot format", plot_format, plotting.FORMATS)
+    one_of("value of --confidence", confidence, ("auto", "kpp", "stated"))
+    one_of("value of --kpp-by", kpp_by, ("words", "tokens"))
+    one_of("value of --match", match, ("auto", "id", "line"))
     options = Options(
         documents=documents,
         predictions=predictions,
@@ -173,8 +177,8 @@ def _precision(threshold_for: str | None) -> float | None:
         wanted = float("nan")
     if name != "precision" or not 0 < wanted <= 1:
         raise KeywrightError(
-            f"--threshold-for {threshold_for!r} is not understood; "
-            "write precision= and a number in (0, 1], such as precision=0.8"
+            f"--threshold-for {threshold_for!r} is not valid; write precision= and a number "
+            "greater than 0 and at most 1, for example precision=0.8"
         )
     return wanted
 
@@ -188,18 +192,20 @@ def _check(options: Options) -> None:
         one_of("feature of a phrase", name, FEATURES)
     if options.fit is not None and options.apply is not None:
         raise KeywrightError(
-            "--fit and --apply are two steps: fit on some documents, apply to others"
+            "--fit and --apply cannot be combined: fit on some documents, then apply to others"
         )
     if options.output is not None and options.fit is None and options.apply is None:
-        raise KeywrightError("--output goes with --fit (a recalibrator) or --apply (predictions)")
+        raise KeywrightError(
+            "--output needs --fit (to write a recalibrator) or --apply (to write predictions)"
+        )
     if options.features and options.fit != "logistic":
         raise KeywrightError(
-            "--features goes with --fit logistic; other methods look at confidence"
+            "--features needs --fit logistic; the other methods use only the confidence"
         )
 
 
 def _report(options: Options) -> Report | None:
-    """All that was asked for; None if there is no gold to measure by, only phrases to judge."""
+    """Everything that was asked for; None if --apply met no gold, so that nothing is measured."""
     from keywright.calibration.calibrate import measure, recalibration
 
     found, overfitted = _found(options)
@@ -209,7 +215,7 @@ def _report(options: Options) -> Report | None:
             return None
         raise KeywrightError(
             f"none of the {sample.documents:,} documents has a gold keyphrase, so no phrase can be "
-            "right; check the file of gold keyphrases"
+            "correct; check the file of gold keyphrases"
         )
     calibration = measure(found, bins=options.bins, **options.intervals)
     notes = [*calibration.notes, *overfitted]
@@ -222,7 +228,7 @@ def _report(options: Options) -> Report | None:
 
 
 def _found(options: Options) -> tuple[Gathered, list[str]]:
-    """One pass over the predictions, recalibrated if so wanted, with a warning if it flatters."""
+    """One pass over the predictions, recalibrated with --apply, and warnings about it."""
     from keywright.calibration.calibrate import gather
 
     if options.apply is not None:
@@ -235,7 +241,7 @@ def _found(options: Options) -> tuple[Gathered, list[str]]:
 
 
 def _pairs(options: Options, need_gold: bool) -> Iterator[Pair]:
-    """Documents with their predictions; unless gold is needed, a missing one is an empty one."""
+    """Documents with their predictions; unless gold is needed, missing gold is read as none."""
     import msgspec
 
     from keywright.data.documents import read_documents
@@ -245,13 +251,16 @@ def _pairs(options: Options, need_gold: bool) -> Iterator[Pair]:
     documents = (
         read
         if need_gold
-        else (msgspec.structs.replace(one, keyphrases=one.keyphrases or ()) for one in read)
+        else (
+            msgspec.structs.replace(document, keyphrases=document.keyphrases or ())
+            for document in read
+        )
     )
     return pair(documents, options.predictions, options.match)
 
 
 def _apply(options: Options, path: Path) -> tuple[Gathered, list[str]]:
-    """Recalibrate predictions, write them as they come, and gather them for measuring."""
+    """Recalibrate predictions, write them one after another, and gather them for measuring."""
     from keywright.calibration.calibrate import Gatherer
     from keywright.calibration.recalibrate import Recalibrator
     from keywright.data.writers import write_predictions
@@ -274,13 +283,13 @@ def _apply(options: Options, path: Path) -> tuple[Gathered, list[str]]:
     if found.sample.corpus != recalibrator.corpus:
         return found, []
     return found, [
-        "the recalibrator was fitted on these very documents, so what it does to them says "
-        "nothing about others; --fit cross-validates"
+        "the recalibrator was fitted on these same documents, so its effect on them says nothing "
+        "about others; --fit measures it by cross-validation"
     ]
 
 
 def _judged(sample: Sample, options: Options, notes: list[str]) -> tuple[Array, str | None]:
-    """The probabilities that cut-offs are on, and what made them, if not the model itself."""
+    """The probabilities that thresholds apply to, and what made them, if not the model itself."""
     if options.apply is not None:
         return sample.confidence, options.apply.name
     if options.fit is None:
@@ -295,14 +304,16 @@ def _judged(sample: Sample, options: Options, notes: list[str]) -> tuple[Array, 
     elif not len(sample):
         raise KeywrightError(fit.NOTHING_TO_FIT)
     if sample.documents < 2:
-        notes.append("recalibration is not measured: it needs documents it was not fitted on")
+        notes.append("recalibration is not measured: that needs documents it was not fitted on")
         return sample.confidence, None
     probability = fit.cross_validate(
         sample, options.fit, features, options.folds, seed=options.seed
     )
     unjudged = int(np.isnan(probability).sum())
     if unjudged:
-        notes.append(f"{unjudged:,} phrases are not recalibrated: no other document has their like")
+        notes.append(
+            f"{unjudged:,} phrases are not recalibrated: other documents have none of their part"
+        )
     count = min(options.folds, sample.documents)
     return probability, f"{options.fit}, {count}-fold cross-validation over documents"
 
@@ -315,7 +326,9 @@ def _thresholds(
     if options.precision is None:
         return ()
     if sample.documents < 2 or not len(sample):
-        notes.append("the cut-off is left out: it needs phrases with a confidence in 2 documents")
+        notes.append(
+            "the threshold is left out: it needs phrases with a confidence in at least 2 documents"
+        )
         return ()
     return tuple(
         threshold_for(
@@ -344,7 +357,7 @@ def _json(report: Report) -> str:
 
 
 def _tsv(report: Report) -> str:
-    """The scores and nothing else, a line each; notes go to standard error."""
+    """The scores only, one per line; notes go to standard error."""
     lines = ["phrases\tscore\tvalue\tlow\thigh"]
     stages = {"": report.calibration.parts}
     if report.recalibration is not None:
@@ -362,15 +375,15 @@ def _tsv(report: Report) -> str:
 
 
 def _tables(report: Report, format: str) -> str:
-    from keywright.cli._table import render
+    from keywright.tables import remark, titled
 
     found = report.calibration
-    sure = "the predictions' own confidence" if found.confidence == "stated" else "1/KPP"
-    lines = [
+    sure = "the one stated in the predictions" if found.confidence == "stated" else "1/KPP"
+    head = (
         f"{found.documents:,} documents; a phrase's confidence is {sure}. "
-        "Shares and scores times 100, with 95% intervals."
-    ]
-    tables = {}
+        "Shares and scores are times 100, with 95% intervals."
+    )
+    tables: dict[str, list[Row]] = {}
     if any(part.phrases for part in found.parts.values()):
         tables["Calibration"] = _calibration(found)
         tables["Reliability: phrases, mean confidence, accuracy"] = _reliability(found)
@@ -381,15 +394,19 @@ def _tables(report: Report, format: str) -> str:
         tables[f"Recalibration ({report.recalibrated_by})"] = _before_after(report.recalibration)
     if report.thresholds:
         wanted = 100 * report.thresholds[0].wanted
-        tables[f"Cut-off for a precision of {wanted:g}%"] = _cutoffs(report.thresholds)
-    for title, rows in tables.items():
-        lines += ["", title, render(rows, format)]
-    lines += [f"Note: {note}." for note in report.notes]
-    return "\n".join([*lines, "", found.signature])
+        tables[f"Threshold for a precision of {wanted:g}%"] = _threshold_rows(report.thresholds)
+    notes = [*(f"Note: {note}." for note in report.notes), found.signature]
+    return "\n\n".join(
+        [
+            remark(head, format),
+            titled(tables.items(), format),
+            "\n".join(remark(note, format) for note in notes),
+        ]
+    )
 
 
 def _points(value: float | None, interval: Interval | None = None) -> str:
-    """A share or score times 100; nothing for what is not known."""
+    """A share or score times 100; empty if it is unknown."""
     if value is None:
         return ""
     if interval is None:
@@ -424,10 +441,11 @@ def _calibration(found: Calibration) -> list[Row]:
 def _reliability(found: Calibration) -> list[Row]:
     rows: list[Row] = []
     for bars in zip(*(found.parts[part].bins for part in PARTS), strict=True):
-        row: dict[str, str | int | float] = {"confidence": f"{bars[0].low:.2f}–{bars[0].high:.2f}"}
+        row: dict[str, Value] = {"confidence": f"{bars[0].low:.2f}–{bars[0].high:.2f}"}
         for part, bar in zip(PARTS, bars, strict=True):
-            shares = f"{_points(bar.confidence):>7}{_points(bar.accuracy):>7}"
-            row[part] = f"{bar.count:,}{shares}"
+            row[part] = bar.count
+            row[f"{part}: confidence"] = _points(bar.confidence)
+            row[f"{part}: accuracy"] = _points(bar.accuracy)
         rows.append(row)
     return rows
 
@@ -470,17 +488,17 @@ def _before_after(found: Recalibration) -> list[Row]:
     ]
 
 
-def _cutoffs(found: tuple[Threshold, ...]) -> list[Row]:
+def _threshold_rows(thresholds: tuple[Threshold, ...]) -> list[Row]:
     return [
         {
-            "phrases": one.part,
-            "cut-off": f"none reaches it (best: {_points(one.highest) or 'unknown'})"
-            if one.cutoff is None
-            else f"{one.cutoff:.4f}",
-            "kept": one.kept,
-            "precision, held out": _points(one.precision, one.intervals.get("precision")),
-            "recall left, held out": _points(one.recall, one.intervals.get("recall")),
-            "recall without": _points(one.recall_without, one.intervals.get("recall_without")),
+            "phrases": found.part,
+            "threshold": f"not reached (best: {_points(found.highest) or 'unknown'})"
+            if found.threshold is None
+            else f"{found.threshold:.4f}",
+            "kept": found.kept,
+            "precision, held out": _points(found.precision, found.intervals.get("precision")),
+            "recall, held out": _points(found.recall, found.intervals.get("recall")),
+            "recall of all": _points(found.recall_without, found.intervals.get("recall_without")),
         }
-        for one in found
+        for found in thresholds
     ]

@@ -1,4 +1,4 @@
-"""`keywright compare`: which system is better, and is the difference more than chance?"""
+"""`keywright compare`: which system is better, and is the difference significant?"""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, cast, get_args
 
 import typer
 
-from keywright.cli._options import listed, one_of, progress
-from keywright.cli._table import FORMATS
+from keywright.cli._options import listed, one_of
+from keywright.progress import progress
+from keywright.tables import FORMATS
 
 if TYPE_CHECKING:
     from keywright.analysis.significance import Comparison, Difference, Family, Test
-    from keywright.cli._table import Row
     from keywright.evaluate import Match
+    from keywright.tables import Row
 
 TESTS = {
     "bootstrap": ("bootstrap",),
     "permutation": ("permutation",),
     "both": ("bootstrap", "permutation"),
 }
-STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def register(app: typer.Typer) -> None:
@@ -29,38 +29,44 @@ def register(app: typer.Typer) -> None:
 
 def compare_command(
     systems: list[Path] = typer.Argument(
-        help="Predictions of two or more systems, in any format we read."
+        help="Predictions of two or more systems, in any supported format."
     ),
     documents: Path = typer.Option(
-        ..., help="Documents with gold keyphrases; for Chan/Ye text the ..._src.txt file."
+        ..., help="Documents with gold keyphrases (for Chan/Ye text, the ..._src.txt file)."
     ),
     metrics: list[str] = typer.Option(
         [],
         help="Names such as present.F1@5 or present.micro.F1@M, 'standard' or 'all'. "
         "Default: F1@5, @M and @O of present and absent phrases.",
     ),
-    protocol: str = typer.Option("chan19", help="A published protocol, with parameters if wanted."),
+    protocol: str = typer.Option(
+        "chan19", help="A published protocol, optionally with parameters (chan19:unk=valid)."
+    ),
     setting: list[str] = typer.Option(
-        [], "--set", help="A parameter of the protocol: KEY=VALUE. May be repeated."
+        [], "--set", help="A parameter of the protocol, KEY=VALUE (may be repeated)."
     ),
     test: str = typer.Option("both", help=" | ".join(TESTS)),
     classical: bool = typer.Option(
         False,
         "--classical",
-        help="Also a t-test or, where normality is doubtful, Wilcoxon's test (needs scipy).",
+        help="Add a t-test or, where normality is doubtful, Wilcoxon's test (needs scipy).",
     ),
-    resamples: int = typer.Option(10_000, min=100, help="Resamples and permutations."),
+    resamples: int = typer.Option(10_000, min=100, help="Number of resamples and of permutations."),
     baseline: str | None = typer.Option(
-        None, help="Compare every system with this one. Default: all pairs."
+        None, help="Compare every system with this one (default: compare all pairs)."
     ),
-    correction: str = typer.Option("holm", help="Of the p-values: holm | none."),
+    correction: str = typer.Option("holm", help="Correction of the p-values: holm | none."),
     family: str = typer.Option(
         "all",
-        help="Tests corrected together: all of them, those of one metric, or of one pair of "
-        "systems: all | metric | pair.",
+        help="Which tests are corrected together: all | metric (those of one metric) | "
+        "pair (those of one pair of systems).",
     ),
-    names: list[str] = typer.Option([], help="Names of the systems. Default: from their files."),
-    match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
+    names: list[str] = typer.Option(
+        [], help="Names of the systems (default: taken from their files)."
+    ),
+    match: str = typer.Option(
+        "auto", help="How documents and predictions are paired: auto | id | line."
+    ),
     seed: int = typer.Option(0, min=0, help="Seed of the resamples and permutations."),
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
 ) -> None:
@@ -74,7 +80,7 @@ def compare_command(
     one_of("test", test, TESTS)
     one_of("correction", correction, ("holm", "none"))
     one_of("family", family, get_args(significance.Family))
-    one_of("way to match", match, ("auto", "id", "line"))
+    one_of("value of --match", match, ("auto", "id", "line"))
     tests = TESTS[test] + (("classical",) if classical else ())
     comparison = significance.compare(
         documents,
@@ -98,77 +104,72 @@ def compare_command(
 def _rendered(comparison: Comparison, format: str) -> str:
     import msgspec
 
-    from keywright.cli._table import render
+    from keywright.tables import remark, render
 
     if format == "json":
         return msgspec.json.format(msgspec.json.encode(comparison), indent=2).decode()
     if format == "tsv":
-        return render([_full_row(one) for one in comparison.differences], "tsv")
-    notes = _notes(comparison)
-    if format == "latex":
-        notes = [f"% {note}" for note in notes]
+        return render([_full_row(difference) for difference in comparison.differences], "tsv")
+    notes = [remark(note, format) for note in _notes(comparison)]
     blocks = [
         render(_score_rows(comparison), format),
-        render([_row(one) for one in comparison.differences], format),
-        "\n".join(notes) if format == "latex" else "\n\n".join(notes),
+        render([_row(difference) for difference in comparison.differences], format),
+        ("\n" if format == "latex" else "\n\n").join(notes),
     ]
     return "\n\n".join(blocks)
 
 
 def _score_rows(comparison: Comparison) -> list[Row]:
-    from keywright.cli.evaluate import shown
+    from keywright.metric import Metric
 
     systems = comparison.scores
     first = next(iter(systems.values()))
     return [
-        {"metric": name, **{system: shown(name, systems[system][name]) for system in systems}}
-        for name in first
+        {"metric": name, **{system: show(systems[system][name]) for system in systems}}
+        for name, show in ((name, Metric.parse(name).show) for name in first)
     ]
 
 
-def _row(one: Difference) -> Row:
-    from keywright.cli.evaluate import shown
+def _row(found: Difference) -> Row:
+    from keywright.metric import Metric
 
-    low, high = (shown(one.metric, bound) for bound in one.interval)
+    metric = Metric.parse(found.metric)
+    low, high = map(metric.show, found.interval)
     row = {
-        "metric": one.metric,
-        "systems": f"{one.a} - {one.b}",
-        "difference": shown(one.metric, one.difference) + _stars(one),
+        "metric": found.metric,
+        "systems": f"{found.a} - {found.b}",
+        "difference": metric.show(found.difference) + found.stars,
         "95% interval": f"{low} to {high}",
-        "effect": "" if one.effect is None else f"{one.effect:.2f}",
-        "+/=/-": f"{one.higher}/{one.equal}/{one.lower}",
+        "effect": "" if found.effect is None else f"{found.effect:.2f}",
+        "+/=/-": f"{found.higher}/{found.equal}/{found.lower}",
     }
-    for test, p in one.p.items():
-        name = test if one.classical is None or test != "classical" else "t / Wilcoxon"
+    for test, p in found.p.items():
+        name = test if found.classical is None or test != "classical" else "t / Wilcoxon"
         row[f"p {name}"] = _shown_p(p)
-        if one.corrected:
-            row[f"Holm {name}"] = _shown_p(one.corrected[test])
+        if found.corrected:
+            row[f"Holm {name}"] = _shown_p(found.corrected[test])
     return row
 
 
-def _full_row(one: Difference) -> Row:
+def _full_row(found: Difference) -> Row:
     """A difference in full precision."""
     row: dict[str, str | int | float] = {
-        "metric": one.metric,
-        "a": one.a,
-        "b": one.b,
-        "score_a": one.score_a,
-        "score_b": one.score_b,
-        "difference": one.difference,
-        "low": one.interval[0],
-        "high": one.interval[1],
-        "effect": "" if one.effect is None else one.effect,
-        "higher": one.higher,
-        "equal": one.equal,
-        "lower": one.lower,
+        "metric": found.metric,
+        "a": found.a,
+        "b": found.b,
+        "score_a": found.score_a,
+        "score_b": found.score_b,
+        "difference": found.difference,
+        "low": found.interval[0],
+        "high": found.interval[1],
+        "effect": "" if found.effect is None else found.effect,
+        "higher": found.higher,
+        "equal": found.equal,
+        "lower": found.lower,
     }
-    row |= {f"p_{test}": p for test, p in one.p.items()}
-    row |= {f"holm_{test}": p for test, p in one.corrected.items()}
+    row |= {f"p_{test}": p for test, p in found.p.items()}
+    row |= {f"holm_{test}": p for test, p in found.corrected.items()}
     return row
-
-
-def _stars(one: Difference) -> str:
-    return next((stars for level, stars in STARS if one.worst_p < level), "")
 
 
 def _shown_p(p: float) -> str:
@@ -176,32 +177,32 @@ def _shown_p(p: float) -> str:
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    """What every column means, so that the table can stand alone."""
+    """What every column means, so that the table can be read on its own."""
     design = comparison.design
     m = f"{design.resamples:,}"
-    one = comparison.differences[0]
+    tests = comparison.differences[0].p
     notes = [
-        f"{comparison.documents:,} documents, protocol {comparison.protocol}. Scores times 100; "
-        "counts as is. Intervals: percentiles of the paired bootstrap. Effect: difference in "
-        "standard deviations of a document's contribution. +/=/-: documents on which the first "
-        "system scores higher, the same, lower.",
+        f"{comparison.documents:,} documents, protocol {comparison.protocol}. Scores are times "
+        "100, counts as they are. Intervals: percentiles of the paired bootstrap. Effect: "
+        "difference in standard deviations of a document's contribution. +/=/-: documents on which "
+        "the first system scores higher, the same, lower.",
     ]
-    if "bootstrap" in one.p:
+    if "bootstrap" in tests:
         notes.append(
-            "p bootstrap: two-sided, (b + 1) / (m + 1), b the resamples with |d* - d| >= |d|, "
-            f"m = {m}."
+            "p bootstrap: two-sided, (b + 1) / (m + 1), where b of m resamples have "
+            f"|d* - d| >= |d|, m = {m}."
         )
-    if "permutation" in one.p:
+    if "permutation" in tests:
         exact = (
-            "; exact where all ways to swap were taken"
+            "; exact where every way to swap was counted"
             if any(difference.exact for difference in comparison.differences)
             else ""
         )
         notes.append(
-            "p permutation: two-sided, (b + 1) / (m + 1), b the permutations with |d*| >= |d|, "
-            f"m = {m}{exact}."
+            "p permutation: two-sided, (b + 1) / (m + 1), where b of m permutations have "
+            f"|d*| >= |d|, m = {m}{exact}."
         )
-    if "classical" in one.p:
+    if "classical" in tests:
         notes.append(
             "p t / Wilcoxon: paired test of the documents' scores, Wilcoxon's where a test of "
             "normality fails at 0.05."
@@ -212,13 +213,15 @@ def _notes(comparison: Comparison) -> list[str]:
 
 
 def _star_note(comparison: Comparison) -> str:
+    from keywright.analysis.significance import STARS
+
     design = comparison.design
     levels = ", ".join(f"{stars} below {level}" for level, stars in reversed(STARS))
     if design.correction == "none":
-        return f"Stars by the largest p of a row, not corrected: {levels}."
+        return f"Stars for the largest p of a row, not corrected: {levels}."
     family = {
         "all": "all tests of a kind",
         "metric": "the tests of a metric",
         "pair": "the tests of a pair of systems",
     }[design.family]
-    return f"Holm: corrected over {family}. Stars by the largest corrected p of a row: {levels}."
+    return f"Holm: corrected over {family}. Stars for the largest corrected p of a row: {levels}."

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand
 
-from keywright.cli._table import FORMATS
+from keywright.tables import FORMATS
 
 if TYPE_CHECKING:
-    from keywright.cli._table import Row
     from keywright.data.check import Report
     from keywright.data.stats import Statistics
+    from keywright.tables import Row
 
 SHOWN = 5
 
 
 class _ManyAgainst(TyperCommand):
-    """`--against A B C`, as the shell writes `--against test/*`: all names up to an option."""
+    """`--against A B C`, because a shell expands `--against test/*` to that."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         spread: list[str] = []
@@ -43,20 +43,22 @@ def register(app: typer.Typer) -> None:
 
 
 def convert(
-    source: str = typer.Argument(..., metavar="IN", help="A file, a folder, or hf:NAME."),
-    output: str = typer.Argument(..., metavar="OUT", help="The file to write; - is the terminal."),
-    from_: str | None = typer.Option(None, "--from", help="The format of IN [by its content]."),
+    source: str = typer.Argument(..., metavar="IN", help="A file, a folder or hf:NAME."),
+    output: str = typer.Argument(..., metavar="OUT", help="The file to write; - prints."),
+    from_: str | None = typer.Option(
+        None, "--from", help="The format of IN (default: recognised)."
+    ),
     to: str = typer.Option("keywright", "--to", help="keywright, meng or chan."),
-    predictions: bool = typer.Option(False, help="IN holds predictions, not documents."),
+    predictions: bool = typer.Option(False, help="IN contains predictions, not documents."),
 ) -> None:
     """Read documents (or predictions) in any format and write them in another.
 
-    OUT of format chan is the ..._src.txt file; the gold goes to ..._trg.txt beside it.
+    With --to chan, OUT is the ..._src.txt file; keyphrases are written to ..._trg.txt.
     """
-    from keywright.cli._options import progress
     from keywright.data import documents as reading
     from keywright.data import predictions as predicted
     from keywright.data import writers
+    from keywright.progress import progress
 
     if predictions:
         read = predicted.read_predictions(source, format=from_)
@@ -71,20 +73,21 @@ def convert(
 def check(
     files: list[str] = typer.Argument(..., help="Corpora in any format."),
     against: list[str] = typer.Option(
-        [], "--against", help="Look for leaks against these corpora only (after FILES)."
+        [], "--against", help="Look for leaks into these corpora only (after FILES)."
     ),
     format: str = typer.Option("table", "--format", help="table or json."),
     from_: str | None = typer.Option(None, "--from", help="The format of all files."),
 ) -> None:
-    """Find bad lines, repeated documents, missing gold, and documents that two files share.
+    """Find bad lines, repeated documents, missing gold, and documents that occur in two files.
 
-    Without --against, every file is compared with every other. The exit code is 1 if something was
+    Without --against, all files are compared with each other. The exit code is 1 if anything was
     found.
     """
     import msgspec
 
-    from keywright.cli._options import one_of, progress
+    from keywright.cli._options import one_of
     from keywright.data.check import check as check_corpora
+    from keywright.progress import progress
 
     one_of("output format", format, ("json", "table"))
     report = check_corpora(files, against, format=from_, watch=progress)
@@ -97,7 +100,7 @@ def check(
 
 
 def _print_report(report: Report) -> None:
-    from keywright.cli._table import render
+    from keywright.tables import render
 
     rows: list[Row] = [
         {
@@ -142,14 +145,15 @@ def stats(
     format: str = typer.Option("table", "--format", help=", ".join(FORMATS)),
     from_: str | None = typer.Option(None, "--from", help="The format of all files."),
     stemmed_gold: bool = typer.Option(
-        False, help="The keyphrases are stems already (SemEval): do not stem them again."
+        False, help="The keyphrases are already stems (SemEval): do not stem them again."
     ),
 ) -> None:
-    """Describe corpora as the tables of the field do: how many keyphrases, how present, where."""
-    from keywright.cli._options import one_of, progress
-    from keywright.cli._table import render
+    """Describe corpora as papers do: number of keyphrases, how many are present, and where."""
+    from keywright.cli._options import one_of
     from keywright.data.documents import read_documents
     from keywright.data.stats import statistics
+    from keywright.progress import progress
+    from keywright.tables import render
 
     one_of("output format", format, FORMATS)
     rows: list[Row] = []
@@ -161,7 +165,7 @@ def stats(
         rows.append(_row(label, found))
     if format == "table":
         typer.echo(render(_columns(rows, _COUNTS), format))
-        typer.echo("\nPresent keyphrases by the fifth of the text they first stand in\n")
+        typer.echo("\nPresent keyphrases by the fifth of the text in which they first occur\n")
         typer.echo(render(_columns(rows, _SECTIONS), format))
     else:
         typer.echo(render(rows, format))
@@ -184,7 +188,7 @@ def _row(label: str, found: Statistics) -> Row:
 
 
 def _labels(files: Sequence[str]) -> list[str]:
-    """File names where they tell the files apart, paths where they do not."""
+    """File names if they are different, otherwise paths."""
     names = [file if file.startswith("hf:") else Path(file).name for file in files]
     return names if len(set(names)) == len(set(files)) else list(files)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from keywright.cli._options import one_of, progress
+from keywright.cli._options import one_of
+from keywright.progress import progress
 
 if TYPE_CHECKING:
     from keywright.analysis.ensemble import Method
@@ -20,21 +21,23 @@ def register(app: typer.Typer) -> None:
 
 def ensemble_command(
     systems: list[Path] = typer.Argument(
-        help="Predictions of two or more systems, in any format we read."
+        help="Predictions of two or more systems, in any supported format."
     ),
-    documents: Path = typer.Option(..., help="The documents; no gold is needed."),
-    output: Path = typer.Option(..., help="Where to write the predictions; - for the screen."),
-    method: str = typer.Option("vote", help="vote | union | intersection."),
-    match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
+    documents: Path = typer.Option(..., help="The documents (no gold is needed)."),
+    output: Path = typer.Option(..., help="File for the predictions (- = standard output)."),
+    method: str = typer.Option("vote", help="vote | union | intersection"),
+    match: str = typer.Option(
+        "auto", help="How documents and predictions are paired: auto | id | line."
+    ),
 ) -> None:
-    """Combine predictions: a vote weighted with confidence, their union or their intersection."""
+    """Combine predictions: a vote weighted by confidence, their union or their intersection."""
     from keywright.analysis.ensemble import METHODS, ensemble
     from keywright.analysis.systems import named, read_systems
     from keywright.data.documents import read_documents
     from keywright.data.writers import write_predictions
 
     one_of("method", method, METHODS)
-    one_of("way to match", match, ("auto", "id", "line"))
+    one_of("value of --match", match, ("auto", "id", "line"))
     texts = list(read_documents(documents))
     made = read_systems(texts, named(systems), match=cast("Match", match), watch=progress)
     combined = ensemble(texts, made, cast("Method", method))

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import typer
-from rich.markup import escape
 
-from keywright.cli._options import counter, listed, one_of
+from keywright.cli._options import listed, one_of
 from keywright.errors import DataError, KeywrightError
+from keywright.progress import counter
 
 if TYPE_CHECKING:
     from keywright.evaluate import Evaluation, Sink
-    from keywright.protocols._base import Protocol
+    from keywright.protocol import Protocol
+    from keywright.tables import Row
 
 FORMATS = ("table", "json", "tsv", "latex")
-# Printed as they are; all other measures lie in [0, 1] and are printed times 100, as in papers.
-COUNTS = ("MAE", "Unique", "Predicted", "Gold")
 
 
 def register(app: typer.Typer) -> None:
@@ -28,15 +27,15 @@ def register(app: typer.Typer) -> None:
 
 def evaluate_command(
     documents: Path = typer.Option(
-        ..., help="Documents with gold keyphrases; for Chan/Ye text the ..._src.txt file."
+        ..., help="Documents with gold keyphrases (for Chan/Ye text, the ..._src.txt file)."
     ),
-    predictions: Path = typer.Option(..., help="Predicted phrases, in any format we read."),
+    predictions: Path = typer.Option(..., help="Predicted phrases, in any supported format."),
     protocol: str = typer.Option(
         "chan19",
-        help="A published protocol, with parameters if wanted (chan19:unk=valid), or 'all'.",
+        help="A published protocol, optionally with parameters (chan19:unk=valid), or 'all'.",
     ),
     setting: list[str] = typer.Option(
-        [], "--set", help="A parameter of the protocol: KEY=VALUE. May be repeated."
+        [], "--set", help="A parameter of the protocol, KEY=VALUE (may be repeated)."
     ),
     metrics: list[str] = typer.Option(
         [],
@@ -44,16 +43,18 @@ def evaluate_command(
         "Default: standard for table and latex, all for json and tsv.",
     ),
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
-    output: Path | None = typer.Option(None, help="A folder for scores.json and per_document.tsv."),
-    match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
+    output: Path | None = typer.Option(None, help="Folder for scores.json and per_document.tsv."),
+    match: str = typer.Option(
+        "auto", help="How documents and predictions are paired: auto | id | line."
+    ),
     documents_format: str | None = typer.Option(
-        None, help="The documents' format, where it cannot be told from their content."
+        None, help="Format of the documents, if it cannot be recognised from their content."
     ),
     predictions_format: str | None = typer.Option(
-        None, help="The predictions' format, where it cannot be told from their content."
+        None, help="Format of the predictions, if it cannot be recognised from their content."
     ),
     resamples: int = typer.Option(
-        1000, min=0, help="Bootstrap resamples for the 95% intervals; 0 for none."
+        1000, min=0, help="Bootstrap resamples for the 95% intervals (0 = no intervals)."
     ),
     seed: int = typer.Option(0, min=0, help="Seed of the bootstrap."),
 ) -> None:
@@ -61,11 +62,11 @@ def evaluate_command(
     from keywright import protocols
 
     one_of("format", output_format, FORMATS)
-    one_of("way to match", match, ("auto", "id", "line"))
+    one_of("value of --match", match, ("auto", "id", "line"))
     names = listed(metrics) or (["standard"] if output_format in ("table", "latex") else ["all"])
     if protocol == "all":
         if setting:
-            raise KeywrightError("--set goes with one protocol, not with --protocol all")
+            raise KeywrightError("--set cannot be used with --protocol all; name one protocol")
         judges = protocols.side_by_side()
         names = ["standard"] if not metrics else names
     else:
@@ -96,7 +97,7 @@ def _evaluate_all(
     output: Path | None,
     options: dict[str, Any],
 ) -> list[Evaluation]:
-    """One evaluation per protocol; with `output`, files that appear whole or not at all."""
+    """One evaluation per protocol; with `output`, files are written completely or not at all."""
     from keywright.evaluate import evaluate
     from keywright.protocols import chan19
 
@@ -134,23 +135,23 @@ def _file_name(judge: Protocol) -> str:
 
 @contextmanager
 def _folder(folder: Path) -> Iterator[None]:
-    """Make a folder; if what was to fill it fails, a new one does not stay behind empty."""
+    """Create a folder; if writing into it fails, a new folder is removed again."""
     is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"cannot be made into a folder: {error.strerror}", folder) from None
+        raise DataError(f"the folder cannot be created: {error.strerror}", folder) from None
     try:
         yield
     except BaseException:
         if is_new:
-            with suppress(OSError):  # something else put a file there meanwhile: leave it
+            with suppress(OSError):  # another program has put a file there: leave it
                 folder.rmdir()
         raise
 
 
 def _per_document(files: ExitStack, path: Path) -> Sink:
-    """Write a row of scores per document to `path`, which appears when all of them are in."""
+    """Write a row of scores per document to `path`, which appears when all of them are written."""
     from keywright.files import atomic_write
 
     file = cast(IO[str], files.enter_context(atomic_write(path)))
@@ -169,25 +170,24 @@ def _per_document(files: ExitStack, path: Path) -> Sink:
     return write
 
 
-def _as_json(results: list[Evaluation]) -> Any:
-    def one(result: Evaluation) -> dict[str, Any]:
-        return {
-            "protocol": result.protocol,
-            "documents": result.documents,
-            "documents_without_gold": result.documents_without_gold,
-            "signature": result.signature,
-            "explanation": result.explanation,
-            "scores": result.scores,
-            "intervals": {
-                name: interval
-                for name, interval in result.intervals.items()
-                if ".micro." not in name
-            },
-        }
-
+def _as_json(results: list[Evaluation]) -> dict[str, Any]:
     if len(results) == 1:
-        return one(results[0])
-    return {"documents": results[0].documents, "protocols": [one(result) for result in results]}
+        return _fields(results[0])
+    return {"documents": results[0].documents, "protocols": list(map(_fields, results))}
+
+
+def _fields(result: Evaluation) -> dict[str, Any]:
+    return {
+        "protocol": result.protocol,
+        "documents": result.documents,
+        "documents_without_gold": result.documents_without_gold,
+        "signature": result.signature,
+        "explanation": result.explanation,
+        "scores": result.scores,
+        "intervals": {
+            name: interval for name, interval in result.intervals.items() if ".micro." not in name
+        },
+    }
 
 
 def _json_bytes(results: list[Evaluation]) -> bytes:
@@ -215,65 +215,56 @@ def _print_tsv(results: list[Evaluation]) -> None:
             typer.echo(f"{result.protocol}\t{name}\t{score!r}\t{low!r}\t{high!r}".replace("''", ""))
 
 
-def shown(name: str, value: float) -> str:
-    """A score as papers print it."""
-    measure = name.rpartition(".")[2].partition("@")[0]
-    return f"{value:.3f}" if measure in COUNTS else f"{100 * value:.2f}"
-
-
 def _print_table(results: list[Evaluation]) -> None:
-    from rich.console import Console
-
-    console = Console()
     first = results[0]
     gold = (
         f", {first.documents_without_gold:,} of them without gold"
         if first.documents_without_gold
         else ""
     )
-    console.print(f"[bold]{first.documents:,} documents[/]{gold}. Scores times 100; counts as is.")
-    if len(results) == 1:
-        _print_one(console, first)
-    else:
-        _print_side_by_side(console, results)
+    typer.echo(f"{first.documents:,} documents{gold}. Scores are times 100, counts as they are.\n")
+    typer.echo(_one_protocol(first) if len(results) == 1 else _side_by_side(results))
 
 
-def _print_one(console: Any, result: Evaluation) -> None:
-    from rich.table import Table
+def _one_protocol(result: Evaluation) -> str:
+    from keywright.metric import Metric
+    from keywright.tables import titled
 
-    table = Table(title=f"Protocol {result.protocol}", title_justify="left")
-    table.add_column("metric")
-    table.add_column("score", justify="right")
-    if result.intervals:
-        table.add_column("95% interval", justify="right")
+    rows: list[Row] = []
     for name, score in result.scores.items():
-        row = [name, shown(name, score)]
+        metric = Metric.parse(name)
+        row = {"metric": name, "score": metric.show(score)}
         if result.intervals:
-            low, high = result.intervals[name]
-            row.append(f"{shown(name, low)} – {shown(name, high)}" if ".micro." not in name else "")
-        table.add_row(*row)
-    console.print(table)
-    console.print(
-        f"{escape(result.explanation)}\n[dim]{escape(result.signature)}[/]", soft_wrap=True
-    )
+            low, high = map(metric.show, result.intervals[name])
+            row["95% interval"] = f"{low} – {high}" if metric.average == "macro" else ""
+        rows.append(row)
+    table = titled([(f"Protocol {result.protocol}", rows)], "table")
+    return f"{table}\n\n{result.explanation}\n{result.signature}"
 
 
-def _print_side_by_side(console: Any, results: list[Evaluation]) -> None:
-    """A table per part with a row per protocol (parameters make long names), then the reasons."""
-    from rich.table import Table
+def _side_by_side(results: list[Evaluation]) -> str:
+    """One table per part with a row per protocol, whose names can be long; then the reasons."""
+    from keywright.metric import Metric
+    from keywright.tables import titled
 
+    tables: list[tuple[str, list[Row]]] = []
     for part, names in _by_part(results[0].scores).items():
-        table = Table(title=f"{part} keyphrases", title_justify="left")
-        table.add_column("protocol")
-        for name in names:
-            table.add_column(name.partition(".")[2], justify="right")
-        for number, result in enumerate(results, 1):
-            label = f"\\[{number}] {result.protocol.partition(':')[0]}"
-            table.add_row(label, *(shown(name, result.scores[name]) for name in names))
-        console.print(table)
-    console.print("[bold]Why the numbers differ[/]")
-    for number, result in enumerate(results, 1):
-        console.print(f"\\[{number}] [bold]{result.protocol}[/]: {escape(result.explanation)}")
+        rows: list[Row] = [
+            {
+                "protocol": f"[{number}] {result.protocol.partition(':')[0]}",
+                **{
+                    name.partition(".")[2]: Metric.parse(name).show(result.scores[name])
+                    for name in names
+                },
+            }
+            for number, result in enumerate(results, 1)
+        ]
+        tables.append((f"{part} keyphrases", rows))
+    reasons = [
+        f"[{number}] {result.protocol}: {result.explanation}"
+        for number, result in enumerate(results, 1)
+    ]
+    return "\n".join([titled(tables, "table"), "", "Why the numbers differ", *reasons])
 
 
 def _by_part(names: Iterable[str]) -> dict[str, list[str]]:
@@ -284,20 +275,16 @@ def _by_part(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _print_latex(results: list[Evaluation]) -> None:
-    names = list(results[0].scores)
-    lines = [
-        r"\begin{tabular}{l" + "r" * len(results) + "}",
-        r"\toprule",
-        " & ".join(["metric", *(_latex(result.protocol) for result in results)]) + r" \\",
-        r"\midrule",
+    from keywright.metric import Metric
+    from keywright.tables import remark, render
+
+    rows: list[Row] = [
+        {
+            "metric": name,
+            **{result.protocol: Metric.parse(name).show(result.scores[name]) for result in results},
+        }
+        for name in results[0].scores
     ]
-    for name in names:
-        cells = [shown(name, result.scores[name]) for result in results]
-        lines.append(" & ".join([_latex(name), *cells]) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [f"% {result.signature}" for result in results]
-    typer.echo("\n".join(lines))
-
-
-def _latex(text: str) -> str:
-    return text.replace("_", r"\_").replace("%", r"\%").replace("&", r"\&")
+    typer.echo(render(rows, "latex"))
+    for result in results:
+        typer.echo(remark(result.signature, "latex"))

@@ -1,4 +1,4 @@
-"""`keywright export`: a trained model for the runtime without torch."""
+"""`keywright export`: write a trained model for use without torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 CHECKED = 64
-"""Documents that the exported model and its original are compared over."""
+"""The number of documents on which the exported model and its original are compared."""
 
 
 def register(app: typer.Typer) -> None:
@@ -18,27 +18,27 @@ def register(app: typer.Typer) -> None:
 def export(
     run: Path = typer.Argument(..., help="The folder of a trained run."),
     output: Path | None = typer.Option(
-        None, help="The new folder; RUN/onnx, or RUN/onnx-int8, by default."
+        None, help="The new folder (default: RUN/onnx or RUN/onnx-int8)."
     ),
     int8: bool = typer.Option(
         False,
         "--int8",
-        help="Whole numbers as weights: a quarter to a third of the size, and faster.",
+        help="Store weights as 8-bit integers: a quarter to a third of the size, and faster.",
     ),
     documents: str | None = typer.Option(
-        None, help=f"Compare with torch over the first {CHECKED} of these, not over made-up ones."
+        None, help=f"Compare with torch on the first {CHECKED} of these (default: random ones)."
     ),
     confidence: Path | None = typer.Option(
         None,
-        help="A recalibrator (keywright calibrate --fit) for the model's predictions: they then "
-        "say how probable each phrase is.",
+        help="A recalibrator (keywright calibrate --fit) for the model's predictions, which then "
+        "include the probability that a phrase is correct.",
     ),
 ) -> None:
-    """Export a trained model to ONNX. It must say what the original says, or is not written."""
+    """Export a trained model to ONNX, if it predicts the same as the original."""
     from keywright.errors import MissingExtraError
 
     try:
-        from keywright.export import export as export_run
+        from keywright.export.run import export as export_run
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("keywright"):
             raise
@@ -50,7 +50,7 @@ def export(
     parity = export_run(run, output, int8=int8, documents=checked, confidence=confidence)
     size = sum(file.stat().st_size for file in output.iterdir()) / 1e6
     typer.echo(
-        f"{output}: {size:.1f} MB; over {parity.documents} documents and {parity.steps:,} steps "
+        f"{output}: {size:.1f} MB; on {parity.documents} documents and {parity.steps:,} steps "
         f"log-probabilities differ from torch's by {parity.mean:.2g} on average and at most "
-        f"{parity.largest:.2g}, and {parity.agreement:.2%} of the likeliest tokens are the same"
+        f"{parity.largest:.2g}, and {parity.agreement:.2%} of the most likely tokens are the same"
     )

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from keywright.cli._options import one_of, progress
-from keywright.errors import ConfigError, KeywrightError
+from keywright.cli._options import one_of
+from keywright.errors import KeywrightError
+from keywright.progress import progress
 
 if TYPE_CHECKING:
     from keywright.cli._jobs import Failed, Found, Input, Outcome, VocabularyFile
-    from keywright.generation.engine import Wanted
+    from keywright.generation.engine import Selection
     from keywright.generation.keyphrases import Keyphrase
     from keywright.generation.vocabulary import Mode
     from keywright.types import Document
@@ -26,8 +27,6 @@ FORMATS = ("table", "json", "jsonl", "csv", "text")
 SOME_FAILED = 1
 ALL_FAILED = 2
 INTERRUPTED = 130
-# A long document has a hundred phrases or more, which nobody reads.
-TOP = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -36,61 +35,73 @@ def register(app: typer.Typer) -> None:
 
 def generate(
     files: list[Path] = typer.Argument(
-        help="Text, Markdown, PDF, HTML or JSON-lines files, folders of them, or - for standard "
+        help="Text, Markdown, PDF, HTML or JSON Lines files, folders of them, or - for standard "
         "input."
     ),
     model: str = typer.Option(
         "default",
-        help="The model that comes with keywright, the folder of a trained or exported one, or an "
-        "extractor such as textrank.",
+        help="default (the model that comes with keywright), the folder of a trained, exported or "
+        "fitted model, or an extractor such as textrank.",
     ),
-    top: int = typer.Option(TOP, help="At most so many keyphrases a document; 0: all."),
-    min_confidence: float = typer.Option(0.0, help="Leave out less probable keyphrases."),
+    top: int | None = typer.Option(
+        None,
+        help="At most N keyphrases per document (0 = all); by default the number follows from the "
+        "document.",
+    ),
+    min_confidence: float = typer.Option(0.0, help="Omit keyphrases with a lower probability."),
     precision: float | None = typer.Option(
-        None, help="Show as many as are expected to be right in this share, such as 0.8."
+        None,
+        help="Return as many keyphrases as possible with at least this expected precision, such as "
+        "0.8.",
     ),
-    present_only: bool = typer.Option(False, "--present-only", help="Only those in the text."),
-    absent_only: bool = typer.Option(False, "--absent-only", help="Only those not in the text."),
+    present_only: bool = typer.Option(
+        False, "--present-only", help="Only keyphrases that occur in the text."
+    ),
+    absent_only: bool = typer.Option(
+        False, "--absent-only", help="Only keyphrases that do not occur in the text."
+    ),
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
-    output: Path | None = typer.Option(None, help="A file to write to instead of the screen."),
+    output: Path | None = typer.Option(None, help="Write to this file instead of the screen."),
     vocabulary: Path | None = typer.Option(
-        None, help="A .csv, .tsv, .txt or SKOS file: keyphrases become its terms."
+        None, help="A .csv, .tsv, .txt or SKOS file with the terms to use as keyphrases."
     ),
     vocabulary_mode: str = typer.Option(
-        "only", help="only: those that mean a term; mark: all, those that mean none as new."
+        "only",
+        help="only: omit keyphrases that match no term; mark: keep them, marked as new.",
     ),
-    vocabulary_language: str = typer.Option("en", help="Of the labels of a SKOS vocabulary."),
+    vocabulary_language: str = typer.Option("en", help="Language of the SKOS labels to read."),
     vocabulary_fuzzy: float | None = typer.Option(
-        None, help="Accept names with typing errors that are so alike, such as 0.92."
+        None,
+        help="Also match names with typing errors, at this similarity or more, such as 0.92.",
     ),
     calibration: Path | None = typer.Option(
-        None, help="A file of `keywright calibrate --fit`: probabilities of documents like yours."
+        None,
+        help="A file that `keywright calibrate --fit` wrote, for probabilities that suit your "
+        "documents.",
     ),
-    jobs: int = typer.Option(1, min=1, help="Processes that share the files."),
+    jobs: int = typer.Option(1, min=1, help="Number of processes."),
 ) -> None:
     """Generate keyphrases for documents.
 
-    A file that cannot be read is reported and does not stop the others; the exit code is then 1,
-    or 2 if none could be read.
+    A file that cannot be read is reported and does not stop the others. The exit code is then 1, or
+    2 if no file could be read.
     """
     from keywright.cli._jobs import Job, chunk_size, outcomes
-    from keywright.generation.engine import Wanted
+    from keywright.generation.engine import Selection
 
     one_of("format", output_format, FORMATS)
-    if top < 0:
-        raise ConfigError(f"top is {top}; it must be at least 1, or 0 for all")
-    wanted = Wanted(top or None, min_confidence, not absent_only, not present_only, precision)
+    selection = Selection(top, min_confidence, not absent_only, not present_only, precision)
     inputs = list(_inputs(files))
     total = _total(inputs)
     chosen = _vocabulary(vocabulary, vocabulary_mode, vocabulary_language, vocabulary_fuzzy)
     threads = 1 if jobs > 1 else None
-    job = Job(model, wanted, threads=threads, vocabulary=chosen, calibration=calibration)
+    job = Job(model, selection, threads=threads, vocabulary=chosen, calibration=calibration)
     made = outcomes(_each(inputs), job, jobs, chunk_size(total, jobs))
     failed: list[Failed] = []
     try:
         with closing(made):
             found = _reported(progress(made, "Generating", total), failed)
-            _write(_lines(found, output_format, wanted), output)
+            _write(_lines(found, output_format, selection), output)
     except KeyboardInterrupt:
         typer.echo("keywright: interrupted", err=True)
         sys.exit(INTERRUPTED)
@@ -102,7 +113,7 @@ def generate(
 def _vocabulary(
     path: Path | None, mode: str, language: str, fuzzy: float | None
 ) -> VocabularyFile | None:
-    """The vocabulary to use, read once to say at the start what is wrong with it."""
+    """The vocabulary to use. It is read here, so that errors in it are reported at the start."""
     from keywright.cli._jobs import VocabularyFile, terms
     from keywright.generation.vocabulary import MODES
 
@@ -112,15 +123,15 @@ def _vocabulary(
     chosen = VocabularyFile(path, cast("Mode", mode), language, fuzzy)
     if shared := terms(chosen).ambiguous:
         typer.echo(
-            f"keywright: warning: {path}: {len(shared)} names belong to several terms and are "
-            f"taken for none, such as {shared[0]!r}",
+            f"keywright: warning: {path}: {len(shared)} names belong to several terms and match "
+            f"none of them, such as {shared[0]!r}",
             err=True,
         )
     return chosen
 
 
 def _inputs(files: list[Path]) -> Iterator[Input]:
-    """Every file, those of folders included; what is not there is a failure like any other."""
+    """Every file, including those of folders; a missing file is a failure like any other."""
     from keywright.cli._jobs import Failed
     from keywright.sources import find, read_content
 
@@ -135,32 +146,32 @@ def _inputs(files: list[Path]) -> Iterator[Input]:
 
 
 def _total(inputs: list[Input]) -> int | None:
-    """How many outcomes there will be, None if only reading can tell."""
+    """How many outcomes there will be, None if that is known only after reading."""
     from keywright.sources import CORPUS_SUFFIXES
 
-    many = any(isinstance(one, Path) and one.suffix.lower() in CORPUS_SUFFIXES for one in inputs)
+    many = any(isinstance(item, Path) and item.suffix.lower() in CORPUS_SUFFIXES for item in inputs)
     return None if many else len(inputs)
 
 
 def _each(inputs: list[Input]) -> Iterator[Input]:
-    """Files of many documents as these documents, to be shared out; the rest as it is."""
+    """The documents of files with many documents, and all other inputs as they are."""
     from keywright.cli._jobs import Failed
     from keywright.sources import is_corpus, read_source
 
-    for one in inputs:
+    for item in inputs:
         try:
-            if isinstance(one, Path) and is_corpus(one):
-                yield from read_source(one)
+            if isinstance(item, Path) and is_corpus(item):
+                yield from read_source(item)
             else:
-                yield one
+                yield item
         except KeywrightError as error:
             yield Failed(str(error))
 
 
 def _reported(made: Iterable[Outcome], failed: list[Failed]) -> Iterator[Found]:
-    """What was found; failures and warnings go to standard error on the way.
+    """The keyphrases; failures and warnings are written to standard error.
 
-    If nothing could be read it ends in an error, so that no empty output takes a file's place.
+    If nothing could be read, it ends with an error, so that no empty output replaces a file.
     """
     from keywright.cli._jobs import Failed
 
@@ -185,32 +196,32 @@ def _write(lines: Iterator[str], output: Path | None) -> None:
         for line in lines:
             typer.echo(line)
         return
-    from keywright.files import atomic_write
+    from keywright.files import atomic_write, exclusive
 
-    with atomic_write(output) as file:
+    with exclusive(output), atomic_write(output) as file:
         for line in lines:
             file.write(line + "\n")  # type: ignore[call-overload]
 
 
-def _lines(found: Iterable[Found], output_format: str, wanted: Wanted) -> Iterator[str]:
+def _lines(found: Iterable[Found], output_format: str, selection: Selection) -> Iterator[str]:
     if output_format == "table":
-        return _as_table(found, _nothing(wanted))
+        return _as_table(found, _nothing(selection))
     return _FORMATS[output_format](found)
 
 
-def _nothing(wanted: Wanted) -> str:
-    """What to say of a document without keyphrases: why, where an option may be why."""
-    if wanted.precision is not None:
-        return f"no keyphrases that are expected to be right in {wanted.precision:.0%} of cases"
-    if wanted.min_probability > 0:
-        return f"no keyphrases of a probability of {wanted.min_probability:.0%} or more"
+def _nothing(selection: Selection) -> str:
+    """The message for a document without keyphrases, with the option that may be the reason."""
+    if selection.precision is not None:
+        return f"no keyphrases with an expected precision of {selection.precision:.0%} or more"
+    if selection.min_confidence > 0:
+        return f"no keyphrases with a probability of {selection.min_confidence:.0%} or more"
     return "no keyphrases"
 
 
 def _as_table(found: Iterable[Found], nothing: str) -> Iterator[str]:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text  # and not str, in which [brackets] would be markup
+    from rich.text import Text  # in a str, [brackets] would be markup
 
     for document, phrases, _ in found:
         name = _name(document)
@@ -218,22 +229,23 @@ def _as_table(found: Iterable[Found], nothing: str) -> Iterator[str]:
         table.add_column("keyphrase")
         table.add_column("probability", justify="right")
         table.add_column("in the text")
-        controlled = any(one.new or one.written is not None for one in phrases)
+        controlled = any(phrase.new or phrase.written is not None for phrase in phrases)
         if controlled:
             table.add_column("vocabulary")
-        for one in phrases:
-            sure = "" if one.probability is None else f"{one.probability:.0%}"
-            where = f"{len(one.places)} ×" if one.present else "absent"
-            cells = [Text(one.text), Text(sure), Text(where)]
-            table.add_row(*cells, *([Text(_standing(one))] if controlled else []))
+        for phrase in phrases:
+            probability = "" if phrase.probability is None else f"{phrase.probability:.0%}"
+            where = f"{len(phrase.places)} ×" if phrase.present else "absent"
+            where += ", stated" if phrase.stated else ""
+            cells = [Text(phrase.text), Text(probability), Text(where)]
+            table.add_row(*cells, *([Text(_term(phrase))] if controlled else []))
         screen = Console(file=io.StringIO(), width=Console().width)
         screen.print(table if phrases else Text(f"{name}: {nothing}"))
         yield screen.file.getvalue().rstrip("\n")  # type: ignore[attr-defined]
 
 
-def _standing(one: Keyphrase) -> str:
-    """What the vocabulary says to a phrase."""
-    return "new" if one.new else one.id or "known"
+def _term(phrase: Keyphrase) -> str:
+    """The identifier of a phrase in the vocabulary."""
+    return "new" if phrase.new else phrase.id or "known"
 
 
 def _name(document: Document) -> str:
@@ -263,11 +275,12 @@ def _as_json(found: Iterable[Found]) -> Iterator[str]:
 def _as_csv(found: Iterable[Found]) -> Iterator[str]:
     yield _row("document", "keyphrase", "probability", "present", "start", "end", "id", "new")
     for document, phrases, _ in found:
-        for one in phrases:
-            start, end = one.places[0] if one.places else ("", "")
-            sure = "" if one.probability is None else repr(one.probability)
+        for phrase in phrases:
+            start, end = phrase.places[0] if phrase.places else ("", "")
+            probability = "" if phrase.probability is None else repr(phrase.probability)
+            place = phrase.present, start, end
             yield _row(
-                document.id or "", one.text, sure, one.present, start, end, one.id or "", one.new
+                document.id or "", phrase.text, probability, *place, phrase.id or "", phrase.new
             )
 
 
@@ -279,7 +292,7 @@ def _row(*cells: object) -> str:
 
 def _as_text(found: Iterable[Found]) -> Iterator[str]:
     for _, phrases, _ in found:
-        yield "; ".join(one.text for one in phrases)
+        yield "; ".join(phrase.text for phrase in phrases)
 
 
 _FORMATS = {

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
-from keywright.cli._options import listed, one_of, progress
-from keywright.cli._table import FORMATS
+from keywright.cli._options import listed, one_of
+from keywright.progress import progress
+from keywright.tables import FORMATS
 
 if TYPE_CHECKING:
-    from keywright.analysis.overlap import Overlap, Split
+    from keywright.analysis.overlap import Agreed, Complement, MissingGold, Overlap, Split
     from keywright.analysis.systems import Panel
-    from keywright.cli._table import Row
     from keywright.evaluate import Match
+    from keywright.matches import Part
+    from keywright.tables import Row
 
-PARTS = ("present", "absent")
+PARTS: tuple[Part, ...] = ("present", "absent")
 SCORES = tuple(f"{part}.F1@{cut}" for part in (*PARTS, "all") for cut in ("5", "M", "O"))
 
 
@@ -26,34 +28,40 @@ def register(app: typer.Typer) -> None:
 
 def overlap_command(
     systems: list[Path] = typer.Argument(
-        help="Predictions of two or more systems, in any format we read."
+        help="Predictions of two or more systems, in any supported format."
     ),
     documents: Path = typer.Option(
-        ..., help="Documents with gold keyphrases; for Chan/Ye text the ..._src.txt file."
+        ..., help="Documents with gold keyphrases (for Chan/Ye text, the ..._src.txt file)."
     ),
-    protocol: str = typer.Option("chan19", help="A published protocol, with parameters if wanted."),
+    protocol: str = typer.Option(
+        "chan19", help="A published protocol, optionally with parameters (chan19:unk=valid)."
+    ),
     least: int | None = typer.Option(
         None,
         min=1,
-        help="Systems that must give a phrase to make it a candidate for the gold. "
-        "Default: more than half of them, no fewer than 2.",
+        help="How many systems must predict a phrase to make it a candidate for missing gold "
+        "(default: more than half of them, at least 2).",
     ),
     candidates: int = typer.Option(
-        10, min=0, help="Candidates to print; JSON always has them all."
+        10, min=0, help="How many candidates to print (JSON always has all of them)."
     ),
-    names: list[str] = typer.Option([], help="Names of the systems. Default: from their files."),
-    match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
+    names: list[str] = typer.Option(
+        [], help="Names of the systems (default: taken from their files)."
+    ),
+    match: str = typer.Option(
+        "auto", help="How documents and predictions are paired: auto | id | line."
+    ),
     output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
 ) -> None:
-    """Compare what systems say, not only how they score: shared phrases (right and wrong),
+    """Compare what systems predict, not only how they score: shared phrases (right and wrong),
     complementary hits, candidates for missing gold, and the scores of their ensembles."""
     from keywright.analysis.systems import named, read_panel
     from keywright.errors import KeywrightError
 
     one_of("format", output_format, FORMATS)
-    one_of("way to match", match, ("auto", "id", "line"))
+    one_of("value of --match", match, ("auto", "id", "line"))
     if len(systems) < 2:
-        raise KeywrightError(f"overlap needs at least 2 systems, there is {len(systems)}")
+        raise KeywrightError(f"overlap needs at least 2 systems, but there is only {len(systems)}")
     panel = read_panel(
         documents,
         named(systems, listed(names)),
@@ -79,14 +87,14 @@ def _analyses(panel: Panel, least: int | None) -> dict[str, Any]:
         "documents": len(panel.documents),
         "overlaps": overlap.overlaps(panel),
         "complements": [overlap.complement(panel, part) for part in PARTS],
-        "agreed": [one for part in PARTS for one in overlap.agreed(panel, part)],
+        "agreed": [found for part in PARTS for found in overlap.agreed(panel, part)],
         "scores": ensemble_scores(panel, SCORES),
         "candidates": overlap.missing_gold(panel, least),
     }
 
 
 def _tables(found: dict[str, Any], format: str, candidates: int) -> str:
-    from keywright.cli._table import titled
+    from keywright.tables import titled
 
     shown = found["candidates"][:candidates]
     tables: list[tuple[str, list[Row]]] = [
@@ -95,8 +103,14 @@ def _tables(found: dict[str, Any], format: str, candidates: int) -> str:
             "Documents by agreement in %, shared phrases right+wrong",
             list(map(_brackets, found["overlaps"])),
         ),
-        ("Precision by number of systems that give a phrase", list(map(_agreed, found["agreed"]))),
-        ("Gold phrases found", [row for one in found["complements"] for row in _found(one)]),
+        (
+            "Precision by the number of systems that predict a phrase",
+            list(map(_agreed, found["agreed"])),
+        ),
+        (
+            "Gold phrases found",
+            [row for complement in found["complements"] for row in _found(complement)],
+        ),
         ("Scores of systems and their ensembles", _scores(found["scores"])),
     ]
     if shown:
@@ -105,21 +119,21 @@ def _tables(found: dict[str, Any], format: str, candidates: int) -> str:
     return titled(tables, format)
 
 
-def _agreement(one: Overlap) -> Row:
+def _agreement(overlap: Overlap) -> Row:
     return {
-        "systems": f"{one.a}, {one.b}",
-        "part": one.part,
-        "documents": one.documents,
-        "agreement %": "" if one.agreement is None else f"{100 * one.agreement:.1f}",
-        "shared": _split(one.shared),
-        "only the first": _split(one.only_a),
-        "only the second": _split(one.only_b),
+        "systems": f"{overlap.a}, {overlap.b}",
+        "part": overlap.part,
+        "documents": overlap.documents,
+        "agreement %": _percent(overlap.agreement),
+        "shared": _split(overlap.shared),
+        "only the first": _split(overlap.only_a),
+        "only the second": _split(overlap.only_b),
     }
 
 
-def _brackets(one: Overlap) -> Row:
-    row: dict[str, str] = {"systems": f"{one.a}, {one.b}", "part": one.part}
-    for bracket in one.brackets:
+def _brackets(overlap: Overlap) -> Row:
+    row: dict[str, str] = {"systems": f"{overlap.a}, {overlap.b}", "part": overlap.part}
+    for bracket in overlap.brackets:
         name = f"{100 * bracket.low:.0f}-{100 * bracket.high:.0f}"
         row[name] = f"{bracket.documents} ({_split(bracket.shared)})"
     return row
@@ -129,50 +143,57 @@ def _split(split: Split) -> str:
     return f"{split.correct}+{split.wrong}"
 
 
-def _agreed(one: Any) -> Row:
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def _agreed(agreed: Agreed) -> Row:
     return {
-        "part": one.part,
-        "systems": one.systems,
-        "phrases": one.phrases.total,
-        "right": one.phrases.correct,
-        "precision %": "" if not one.phrases.total else f"{100 * one.phrases.precision:.1f}",
+        "part": agreed.part,
+        "systems": agreed.systems,
+        "phrases": agreed.phrases.total,
+        "right": agreed.phrases.correct,
+        "precision %": _percent(agreed.phrases.precision),
     }
 
 
-def _found(one: Any) -> list[Row]:
-    together = {
-        "system": "all together",
-        "part": one.part,
-        "gold": one.gold,
-        "found": sum(one.found_by[1:]),
-        "by no other": "",
-    }
-    single = [
+def _found(complement: Complement) -> list[Row]:
+    rows: list[Row] = [
         {
             "system": name,
-            "part": one.part,
-            "gold": one.gold,
-            "found": one.found[name],
-            "by no other": one.alone[name],
+            "part": complement.part,
+            "gold": complement.gold,
+            "found": found,
+            "by no other": complement.alone[name],
         }
-        for name in one.found
+        for name, found in complement.found.items()
     ]
-    return [*single, together]
+    together: Row = {
+        "system": "all together",
+        "part": complement.part,
+        "gold": complement.gold,
+        "found": sum(complement.found_by[1:]),
+        "by no other": "",
+    }
+    return [*rows, together]
 
 
 def _scores(scores: dict[str, dict[str, float]]) -> list[Row]:
-    from keywright.cli.evaluate import shown
+    from keywright.metric import Metric
 
     return [
-        {"system": name, **{metric: shown(metric, value) for metric, value in row.items()}}
-        for name, row in scores.items()
+        {
+            "system": system,
+            **{metric: Metric.parse(metric).show(value) for metric, value in values.items()},
+        }
+        for system, values in scores.items()
     ]
 
 
-def _candidate(one: Any) -> Row:
+def _candidate(candidate: MissingGold) -> Row:
     return {
-        "document": one.document,
-        "part": one.part,
-        "phrase": one.text,
-        "systems": len(one.systems),
+        "document": candidate.document,
+        "part": candidate.part,
+        "phrase": candidate.text,
+        "systems": len(candidate.systems),
     }

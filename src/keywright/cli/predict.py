@@ -1,15 +1,19 @@
-"""`keywright predict`: the keyphrases that a trained model or an extractor gives to documents."""
+"""`keywright predict`: predict the keyphrases of documents with a model or an extractor."""
 
 from __future__ import annotations
 
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from keywright.cli._options import progress
 from keywright.errors import ConfigError, DataError
+from keywright.progress import progress
+
+if TYPE_CHECKING:
+    from keywright.data.corpus import Digest
 
 STANDARD_OUTPUT = "-"
 
@@ -21,46 +25,47 @@ def register(app: typer.Typer) -> None:
 def predict(
     model: str = typer.Option(
         ...,
-        help="default (the model that comes with keywright), the folder of a trained, exported or "
-        "fitted one, or an extractor: textrank, tfidf, yake, keybert.",
+        help="default (the model that comes with keywright), the folder of a trained run, an "
+        "exported model or a ranker, an extractor such as textrank or topicrank, or hf: and a "
+        "pretrained encoder-decoder: hf:bloomberg/KeyBART, hf:FOLDER.",
     ),
-    documents: str = typer.Option(..., help="Documents, in any format we read."),
-    output: str = typer.Option(..., help="Predictions as JSON lines; - prints them."),
+    documents: str = typer.Option(..., help="Documents in any format that keywright reads."),
+    output: str = typer.Option(..., help="File for predictions as JSON lines; - prints them."),
     decode: str | None = typer.Option(
-        None, help="greedy, sample, beam or exhaustive; as the run's config says by default."
+        None, help="greedy, sample, beam or exhaustive (default: that of the run's config)."
     ),
     settings: list[str] = typer.Option(
         [],
         "--set",
         metavar="KEY=VALUE",
-        help="A setting of the strategy or of the extractor: --set width=50. May be repeated.",
+        help="A setting of the strategy or the extractor: --set width=50. May be repeated.",
     ),
     batch: int | None = typer.Option(None, min=1, help="Documents decoded together."),
     max_source: int | None = typer.Option(
         None,
         min=1,
-        help="Tokens of a document that are read; 512, or more if trained so. The default model "
-        "reads 400 words; generate reads all of a document.",
+        help="How many tokens of a document are read (default: 512, or more if the model was "
+        "trained with more). The default model reads 400 words.",
     ),
     calibration: Path | None = typer.Option(
-        None, help="A file of `keywright calibrate --fit`: probabilities of documents like yours."
+        None, help="A file of `keywright calibrate --fit`: probabilities for documents like yours."
     ),
     document_format: str | None = typer.Option(
-        None, "--format", help="The format of the documents, if it is not to be recognised."
+        None, "--format", help="The format of the documents (default: recognised)."
     ),
     resume: bool = typer.Option(
-        False, "--resume", help="Go on with an interrupted run; begin one if there is none."
+        False, "--resume", help="Continue an interrupted run; start one if there is none."
     ),
-    force: bool = typer.Option(False, "--force", help="Replace what is there."),
+    force: bool = typer.Option(False, "--force", help="Replace existing files."),
 ) -> None:
-    """Predict keyphrases. An interrupted run goes on with --resume, to the same bytes."""
+    """Predict keyphrases. --resume continues an interrupted run, with the same result."""
     from keywright import predictor
     from keywright.data.documents import read_documents
     from keywright.data.resumable import resumable_lines
     from keywright.data.writers import prediction_line, write_predictions
 
     if output != STANDARD_OUTPUT and resume and not force and Path(output).exists():
-        typer.echo(f"{output}: is complete", err=True)
+        typer.echo(f"{output}: is already complete", err=True)
         return
     loaded = predictor.load(
         model,
@@ -75,13 +80,19 @@ def predict(
             raise ConfigError("--resume and --force are for files, not for the standard output")
         write_predictions(loaded.predict(read_documents(documents, format=document_format)), output)
         return
-    total = _count(documents, document_format)
-    origin = {"documents": documents, "format": document_format, **loaded.settings}
+    digest = _digest(documents, document_format)
+    total = None if digest is None else digest.documents
+    origin = {
+        "documents": documents,
+        "documents_sha256": None if digest is None else digest.sha256,
+        "format": document_format,
+        **loaded.settings,
+    }
     began = time.perf_counter()
     with resumable_lines(output, origin, resume=resume, force=force) as lines:
         first = lines.done
         if total is not None and first > total:
-            raise DataError(f"has {total} documents, but {first} were predicted already", documents)
+            raise DataError(f"has {total} documents, but {first} are already predicted", documents)
         source = read_documents(documents, format=document_format)
         rest = predictor.after(loaded, source, first)
         try:
@@ -90,7 +101,7 @@ def predict(
             ):
                 lines.append(prediction_line(prediction, lines.done + 1))
         except KeyboardInterrupt:
-            typer.echo(f"stopped after {lines.done:,} documents; --resume goes on", err=True)
+            typer.echo(f"stopped after {lines.done:,} documents; --resume continues", err=True)
             sys.exit(130)
     seconds = time.perf_counter() - began
     made = lines.done - first
@@ -100,13 +111,15 @@ def predict(
     )
 
 
-def _count(documents: str, document_format: str | None) -> int | None:
-    """How many documents there are, which also finds a bad line before hours of work, not after.
+def _digest(documents: str, document_format: str | None) -> Digest | None:
+    """How many documents there are and their digest, so that changed ones are not continued.
 
-    What can be read only once is not counted.
+    Reading them also finds a bad line before hours of work, not after. What can be read only once
+    has no digest.
     """
+    from keywright.data.corpus import digest
     from keywright.data.documents import read_documents
 
     if not (Path(documents).is_file() or Path(documents).is_dir()):
         return None
-    return sum(1 for _ in read_documents(documents, format=document_format))
+    return digest(read_documents(documents, format=document_format))

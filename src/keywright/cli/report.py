@@ -1,4 +1,4 @@
-"""`keywright report`: one page on one system or several, for people; tables for papers."""
+"""`keywright report`: one page about one or more systems, or the tables of it for papers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import IO, Any, cast
 import typer
 from typer.core import TyperCommand
 
-from keywright.cli._options import listed, one_of, progress
+from keywright.cli._options import listed, one_of
+from keywright.progress import progress
 
 FORMATS = ("html", "latex", "markdown")
 SUFFIXES = {".md": "markdown", ".tex": "latex"}
@@ -17,14 +18,14 @@ MANY = ("--predictions", "--names")
 
 
 class ManyValues(TyperCommand):
-    """`--predictions a b c` means the same as naming the option three times."""
+    """`--predictions a b c` means the same as writing the option three times."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, repeated(args))
 
 
 def repeated(args: list[str]) -> list[str]:
-    """Name an option of `MANY` again before each of its further values."""
+    """Write an option of `MANY` again before each further value."""
     found: list[str] = []
     option = ""
     values = 0
@@ -45,31 +46,40 @@ def register(app: typer.Typer) -> None:
 
 def report_command(
     documents: Path = typer.Option(
-        ..., help="Documents with gold keyphrases; for Chan/Ye text the ..._src.txt file."
+        ..., help="Documents with gold keyphrases (for Chan/Ye text, the ..._src.txt file)."
     ),
     predictions: list[Path] = typer.Option(
-        ..., help="Predictions of one system or several, in any format we read: A.jsonl B.jsonl"
+        ..., help="Predictions of one or more systems, in any supported format: A.jsonl B.jsonl"
     ),
-    output: Path = typer.Option(..., help="The report's file."),
+    output: Path = typer.Option(..., help="File for the report."),
     output_format: str | None = typer.Option(
-        None, "--format", help=f"{' | '.join(FORMATS)}. Default: by the output's name, else html."
+        None,
+        "--format",
+        help=f"{' | '.join(FORMATS)} (default: by the name of the output, otherwise html)",
     ),
-    protocol: str = typer.Option("chan19", help="A published protocol, with parameters if wanted."),
+    protocol: str = typer.Option(
+        "chan19", help="A published protocol, optionally with parameters (chan19:unk=valid)."
+    ),
     setting: list[str] = typer.Option(
-        [], "--set", help="A parameter of the protocol: KEY=VALUE. May be repeated."
+        [], "--set", help="A parameter of the protocol, KEY=VALUE (may be repeated)."
     ),
-    names: list[str] = typer.Option([], help="Names of the systems. Default: from their files."),
-    match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
+    names: list[str] = typer.Option(
+        [], help="Names of the systems (default: taken from their files)."
+    ),
+    match: str = typer.Option(
+        "auto", help="How documents and predictions are paired: auto | id | line."
+    ),
     resamples: int | None = typer.Option(
         None,
         min=100,
-        help="Resamples and permutations. Default: 10,000, more where many tests are corrected.",
+        help="Number of resamples and of permutations (default: 10,000, or more if many tests are "
+        "corrected).",
     ),
-    browse: int = typer.Option(1000, min=0, help="Documents in the page's browser."),
+    browse: int = typer.Option(1000, min=0, help="How many documents the page lets you browse."),
     seed: int = typer.Option(0, min=0, help="Seed of the resamples and permutations."),
 ) -> None:
     """Write a report: a summary in words, scores with significance, calibration, overlap, and
-    every document with its phrases. One HTML page without network, or tables for papers."""
+    every document with its phrases. One HTML page that works offline, or tables for papers."""
     from keywright import protocols
     from keywright.analysis.systems import named
     from keywright.evaluate import Match
@@ -78,7 +88,7 @@ def report_command(
     from keywright.report.findings import Settings, gather
 
     format = one_of("format", output_format or SUFFIXES.get(output.suffix, "html"), FORMATS)
-    one_of("way to match", match, ("auto", "id", "line"))
+    one_of("value of --match", match, ("auto", "id", "line"))
     systems = named(predictions, listed(names))
     findings = gather(
         documents,

@@ -1,4 +1,4 @@
-"""`keywright serve`: keyphrases over HTTP, and a page to try them on."""
+"""`keywright serve`: keyphrases over HTTP, and a page to try it on."""
 
 from __future__ import annotations
 
@@ -19,29 +19,45 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    host: str = typer.Option("127.0.0.1", help="The address to listen on; 0.0.0.0: all."),
-    port: int = typer.Option(8000, min=0, max=65535, help="0: any free one."),
+    host: str = typer.Option("127.0.0.1", help="Address to listen on (0.0.0.0 = all)."),
+    port: int = typer.Option(8000, min=0, max=65535, help="Port to listen on (0 = any free port)."),
     model: str = typer.Option(
-        "default", help="The model that comes with keywright, or the folder of another."
+        "default",
+        help="The model shipped with keywright (default), the folder of another, or the name of "
+        "an extractor.",
     ),
     calibration: Path | None = typer.Option(
-        None, help="A file of `keywright calibrate --fit`: probabilities of documents like yours."
+        None,
+        help="File written by `keywright calibrate --fit`: probabilities for documents like yours.",
+    ),
+    vocabulary: Path | None = typer.Option(
+        None, help="A .csv, .tsv, .txt or SKOS file with the terms to use as keyphrases."
     ),
     keys: Path | None = typer.Option(
-        None, help="A file of names and SHA-256 hashes of the keys that may ask."
+        None, help="File with the names and SHA-256 hashes of the accepted keys."
     ),
-    rate: int = typer.Option(0, min=0, help="Requests a minute for every key; 0: any."),
-    threads: int | None = typer.Option(None, min=1, help="Threads that the model uses."),
-    max_bytes: int = typer.Option(16 * 1024 * 1024, min=1, help="Of a request's body."),
-    max_documents: int = typer.Option(64, min=1, help="Of a request."),
-    max_characters: int = typer.Option(400_000, min=1, help="Of a request's documents together."),
-    max_seconds: float = typer.Option(30.0, min=1, help="That a request may take."),
-    queue: int = typer.Option(256, min=1, help="Documents that may wait; beyond it 503."),
+    rate: int = typer.Option(0, min=0, help="Requests per minute and key (0 = no limit)."),
+    allowed_host: list[str] = typer.Option(
+        [], help="Accept requests for this host name only (may be repeated; default: any)."
+    ),
+    threads: int | None = typer.Option(None, min=1, help="Number of threads of the model."),
+    max_bytes: int = typer.Option(16 * 1024 * 1024, min=1, help="Maximum size of a request body."),
+    max_documents: int = typer.Option(64, min=1, help="Maximum number of documents per request."),
+    max_characters: int = typer.Option(
+        400_000, min=1, help="Maximum number of characters per request, all documents together."
+    ),
+    max_seconds: float = typer.Option(30.0, min=1, help="Time limit of a request."),
+    queue: int = typer.Option(
+        256, min=1, help="Maximum number of waiting documents; more are refused with 503."
+    ),
+    long_workers: int = typer.Option(
+        1, min=1, help="Processes for long requests, which do not delay short ones."
+    ),
 ) -> None:
     """Serve keyphrases over HTTP, and a page at /.
 
-    It listens to this machine only unless --host says otherwise. Ctrl-C or SIGTERM ends it, after
-    what it accepted is answered.
+    Only this machine can connect, unless --host says otherwise. Ctrl-C or SIGTERM stops the
+    service after it has answered the requests it accepted.
     """
     try:
         from keywright.serving import server
@@ -61,20 +77,21 @@ def serve(
         characters=max_characters,
         seconds=max_seconds,
         queue=queue,
+        long_workers=long_workers,
     )
-    known = Keys.load(keys) if keys is not None else None
-    # The folder's name and not where it lies: answers tell it to everybody.
-    settings = Settings(Path(model).name or model, limits, known, rate)
-    # Before the model is loaded: a port in use is told at once.
+    accepted = Keys.load(keys) if keys is not None else None
+    # The folder's name without its path: every answer contains it.
+    settings = Settings(Path(model).name or model, limits, accepted, rate, tuple(allowed_host))
+    # Before the model is loaded, so that a port in use is reported at once.
     listening = server.listen(host, port)
-    engine = Keywright(model, threads=threads, calibration=calibration)
+    engine = Keywright(model, threads=threads, calibration=calibration, vocabulary=vocabulary)
     app = create_app(engine, settings)
-    engine.generate(WARM_UP)  # what models load when they are first used, nobody should wait for
+    engine.generate(WARM_UP)  # so that no client waits for what models load on first use
     log.configure(sys.stderr)
-    server.allow_files()
-    # uvicorn raises the signal that ended it once more, for those who handled it before.
+    server.raise_file_limit()
+    # uvicorn raises the signal that stopped it again, for handlers installed before.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    _announce(host, listening.getsockname()[1], known is not None)
+    _announce(host, listening.getsockname()[1], accepted is not None)
     server.server(app, limits).run(sockets=[listening])
 
 
@@ -84,7 +101,8 @@ def _announce(host: str, port: int, has_keys: bool) -> None:
     typer.echo(f"keywright: listening on http://{shown}:{port}{only}", err=True)
     if not only and not has_keys:
         typer.echo(
-            "keywright: warning: whoever reaches this address may use it; --keys asks for keys",
+            "keywright: warning: anyone who can reach this address can use the service; "
+            "use --keys to require keys",
             err=True,
         )
 

@@ -1,7 +1,7 @@
-"""Batches: documents as tensors, cut into buckets of like length.
+"""Batches: documents as tensors, those of similar length together.
 
-Everything is a function of (seed, epoch, document): the same epoch gives the same batches whether
-it starts at the first one or, after an interruption, in the middle.
+Everything is a function of (seed, epoch, document): an epoch has the same batches whether it starts
+at the first one or, after an interruption, in the middle.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from keywright.data.padding import padded
 from keywright.data.targets import TargetPhrase, Targets
-from keywright.data.vocab import PAD, EncodedSource, Lexicon
+from keywright.lexicon import EncodedSource, Lexicon
 from keywright.types import Document
 
 Augment = Callable[[Document, np.random.Generator], Sequence[Document]]
@@ -27,10 +28,10 @@ Augment = Callable[[Document, np.random.Generator], Sequence[Document]]
 
 @dataclass(frozen=True)
 class Batch:
-    """B documents. V is the vocabulary's size, X the size of the largest extension.
+    """B documents. V is the size of the vocabulary, X the size of the largest extension.
 
-    Targets hold ids of the output space, `<eos>` included and `<bos>` not. One2Seq has one sequence
-    per document, One2One and One2Set have N phrases: a document is read once however many it has.
+    Targets are ids in the output space, with `<eos>` and without `<bos>`. One2Seq has one sequence
+    per document; One2One and One2Set have up to N phrases, for which the document is read once.
     """
 
     documents: tuple[Document, ...]
@@ -38,8 +39,8 @@ class Batch:
     source_extended: Tensor  # [B, S] long, ids in the output space V + X
     source_mask: Tensor  # [B, S] bool, True at real positions
     title_lengths: Tensor  # [B] long, how many leading positions are the title
-    extension: tuple[tuple[str, ...], ...]  # the words behind ids V, V + 1, ... of each document
-    extension_inputs: Tensor  # [B, X] long, ids for the encoder's embedding of those words
+    extension: tuple[tuple[str, ...], ...]  # the tokens of ids V, V + 1, ... of each document
+    extension_inputs: Tensor  # [B, X] long, ids of those tokens for the encoder's embedding
     target: Tensor | None = None  # [B, T] (One2Seq) or [B, N, T], long
     target_mask: Tensor | None = None  # bool, like target
     target_present: Tensor | None = None  # [B, N] bool, phrase occurs in the source; False at pads
@@ -54,9 +55,9 @@ class Batch:
 
     @property
     def targets(self) -> tuple[Tensor, Tensor]:
-        """The target and its mask, of a batch that was made with them."""
+        """The targets and their mask; an error for a batch that was made without them."""
         if self.target is None or self.target_mask is None:
-            raise ValueError("the batch has no targets; make it with `Targets`")
+            raise ValueError("the batch has no targets; pass `targets` when making it")
         return self.target, self.target_mask
 
     def to(self, device: torch.device | str) -> Self:
@@ -90,20 +91,20 @@ def encode(
     return Example(document, source, tuple(phrases), tuple(sequences))
 
 
-def collate(examples: Sequence[Example], targets: Targets | None = None) -> Batch:
-    """Pad examples to tensors; `targets` must be what they were encoded with."""
+def collate(examples: Sequence[Example], pad: int, targets: Targets | None = None) -> Batch:
+    """Pad examples to tensors; `targets` must be those that they were encoded with."""
     sources = [example.source for example in examples]
-    source, mask = _padded([s.ids for s in sources])
+    source, mask = _padded([s.ids for s in sources], pad)
     batch = Batch(
         documents=tuple(example.document for example in examples),
         source=source,
-        source_extended=_padded([s.extended for s in sources])[0],
+        source_extended=_padded([s.extended for s in sources], pad)[0],
         source_mask=mask,
         title_lengths=torch.tensor([s.title_length for s in sources]),
         extension=tuple(s.extension for s in sources),
-        extension_inputs=_padded([s.extension_inputs for s in sources])[0],
+        extension_inputs=_padded([s.extension_inputs for s in sources], pad)[0],
     )
-    return batch if targets is None else _with_targets(batch, examples, targets)
+    return batch if targets is None else _with_targets(batch, examples, targets, pad)
 
 
 def make_batch(
@@ -113,38 +114,33 @@ def make_batch(
     targets: Targets | None = None,
     rng: np.random.Generator | None = None,
 ) -> Batch:
-    """A batch of just these documents, with targets if asked for."""
-    return collate(
-        [encode(document, vocabulary, max_source, targets, rng) for document in documents], targets
-    )
+    """A batch of exactly these documents, with targets if they are asked for."""
+    examples = [encode(document, vocabulary, max_source, targets, rng) for document in documents]
+    return collate(examples, vocabulary.special.pad, targets)
 
 
-def _with_targets(batch: Batch, examples: Sequence[Example], targets: Targets) -> Batch:
-    target, mask = _padded([ids for example in examples for ids in example.sequences])
+def _with_targets(batch: Batch, examples: Sequence[Example], targets: Targets, pad: int) -> Batch:
+    target, mask = _padded([ids for example in examples for ids in example.sequences], pad)
     if targets.paradigm != "one2seq":
-        target, mask = _stacked(target, mask, [len(example.sequences) for example in examples])
+        counts = [len(example.sequences) for example in examples]
+        target, mask = _stacked(target, mask, counts, pad)
     return replace(
         batch,
         target=target,
         target_mask=mask,
-        target_present=_padded([[p.present for p in e.phrases] for e in examples])[0].bool(),
+        target_present=_padded([[p.present for p in e.phrases] for e in examples], 0)[0].bool(),
     )
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Rows of ids as a matrix [len(rows), longest] and the mask of its real positions."""
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
-    matrix = np.full(mask.shape, PAD, dtype=np.int64)
-    if mask.any():
-        matrix[mask] = np.concatenate(rows)
+def _padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
+    matrix, mask = padded(rows, pad)
     return torch.from_numpy(matrix), torch.from_numpy(mask)
 
 
-def _stacked(rows: Tensor, mask: Tensor, counts: Sequence[int]) -> tuple[Tensor, Tensor]:
+def _stacked(rows: Tensor, mask: Tensor, counts: Sequence[int], pad: int) -> tuple[Tensor, Tensor]:
     """Rows [R, T], `counts` of them for each document in turn, as [B, N, T]."""
     real = torch.arange(max(counts)) < torch.tensor(counts).unsqueeze(1)  # [B, N]
-    stacked = torch.full((*real.shape, rows.shape[1]), PAD)
+    stacked = torch.full((*real.shape, rows.shape[1]), pad)
     stacked_mask = torch.zeros_like(stacked, dtype=torch.bool)
     stacked[real], stacked_mask[real] = rows, mask
     return stacked, stacked_mask
@@ -153,9 +149,9 @@ def _stacked(rows: Tensor, mask: Tensor, counts: Sequence[int]) -> tuple[Tensor,
 class Batches:
     """The training batches of a corpus, epoch by epoch.
 
-    Documents without any target phrase are left out. Batches hold `size` documents (the last one
-    of an epoch may hold fewer) before `augment`, which may add to them. `bucket` batches are sorted
-    by length together: more of them pad less, but mix documents less.
+    Documents without a target phrase are left out. A batch has `size` documents (the last one of an
+    epoch may have fewer) before `augment`, which may add others. The documents of `bucket` batches
+    are sorted by length together: a larger number means less padding, but less mixing.
     """
 
     def __init__(
@@ -178,7 +174,7 @@ class Batches:
         self.max_source = max_source
         self.seed = seed
         self.augment = augment
-        # What is the same in every epoch is encoded once and kept.
+        # Documents that are the same in every epoch are encoded once.
         self._encoded: dict[int, Example] = {}
         self._lengths = np.array([_length(d, max_source) for d in self.documents], dtype=np.int64)
 
@@ -199,9 +195,9 @@ class Batches:
         return [batches[i] for i in rng.permutation(len(batches))]
 
     def build(self, epoch: int, indices: Sequence[int] | NDArray[np.int64]) -> Batch:
-        """The batch of these documents: alike wherever in an epoch, and with whom, it is built."""
+        """The batch of these documents, which depends on nothing else that was built before."""
         examples = [example for index in indices for example in self._examples(epoch, int(index))]
-        return collate(examples, self.targets)
+        return collate(examples, self.vocabulary.special.pad, self.targets)
 
     def _examples(self, epoch: int, index: int) -> list[Example]:
         if index in self._encoded:
@@ -223,7 +219,7 @@ class Batches:
 
 
 def _packed(example: Example) -> Example:
-    """The same in half the memory, and quicker to join: a whole corpus is kept like this."""
+    """The same in half the memory and faster to join, because a whole corpus is kept like this."""
     source = replace(
         example.source,
         ids=array("i", example.source.ids),
@@ -235,7 +231,7 @@ def _packed(example: Example) -> Example:
 
 
 def _length(document: Document, max_source: int | None) -> int:
-    # Blanks are near enough to words for the sole purpose of padding little.
+    # Only used to reduce padding, for which counting blanks instead of words is good enough.
     length = document.title.count(" ") + document.body.count(" ")
     return length if max_source is None else min(length, max_source)
 

@@ -1,9 +1,9 @@
-"""What is wrong with a corpus: bad lines, documents twice, missing gold, leaks between files.
+"""What is wrong with a corpus: bad lines, repeated documents, missing gold, leaks between files.
 
-Two documents of different files are a leak when their titles have the same letters, or when at
-least half of the 8-word shingles of either body occur in the other. Only letters count, because
-corpora differ in how they prepare digits, hyphens and case. The shingles of the smaller side are
-kept as sorted 64-bit hashes (12 bytes each); the larger side streams past them.
+Two documents of different files are a leak if their titles have the same letters, or if at least
+half of the 8-word shingles of one body occur in the other. Only letters are compared, because
+corpora differ in how they write digits, hyphens and capitals. The shingles of the smaller side are
+kept in memory as sorted 64-bit hashes (12 bytes each); the larger side is streamed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from keywright.types import Document
 
 SHINGLE = 8
 SHARE = 0.5
-# `<digit>`, and what StackExchange writes for it: words that stand for what is not there.
+# `<digit>`, and what StackExchange writes instead: placeholders are not compared.
 _WORD = re.compile(r"<\w+>|\bDIGIT\b|([^\W\d_]+)")
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # an odd number without pattern (2**64 / golden ratio)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, close to 2**64 / golden ratio
 
 Hashes = npt.NDArray[np.uint64]
 Watch = Callable[[Iterable[tuple[int, Document]], str], Iterable[tuple[int, Document]]]
-"""Passes documents through and may show progress; the string says what is being done."""
+"""Passes documents through and may show progress; the string describes the work."""
 
 
 class Place(NamedTuple):
-    """A document of a file; `line` is its number for files that are not lines."""
+    """A document of a file; `line` is its number if the file does not consist of lines."""
 
     path: str
     line: int
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """A document that a file has before, wholly (`text`) or by its title or id alone."""
+    """A document that occurs earlier in its file, with the same text, title or id (`what`)."""
 
     line: int
     earlier: int
@@ -52,7 +52,7 @@ class Repeat(NamedTuple):
 
 
 class Leak(NamedTuple):
-    """One document in two files; `share` is the larger share of shingles they have in common."""
+    """One document in two files; `share` is the share of shingles that they have in common."""
 
     place: Place
     other: Place
@@ -90,12 +90,12 @@ def check(
     format: str | None = None,
     watch: Watch = lambda documents, _: documents,
 ) -> Report:
-    """Check each file, and for leaks each of them against the others, or against `against`."""
+    """Check each file, and look for leaks between all of them, or between them and `against`."""
     files = [check_file(path, format=format, watch=watch) for path in paths]
     others = [check_file(path, format=format, watch=watch) for path in against]
     if others:
         indexed, streamed = sorted((others, files), key=_documents)
-    else:  # all but the largest are indexed, and all of them stream past
+    else:  # all except the largest are indexed, and all of them are streamed
         indexed, streamed = sorted(files, key=lambda file: file.documents)[:-1], files
     index = Index(_placed(indexed, format, watch, "Indexing"))
     order = {file.path: number for number, file in enumerate([*files, *others])}
@@ -138,7 +138,7 @@ def check_file(
 
 
 def _identities(document: Document) -> Iterator[tuple[str, str]]:
-    """What tells a document from others, the most telling first."""
+    """What identifies a document, the most specific first."""
     title, body = letters(document.title), letters(document.body)
     if title or body:
         yield "text", f"{title} {body}"
@@ -149,7 +149,7 @@ def _identities(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def letters(text: str) -> str:
-    """The letters of a text in lower case, by which titles are compared."""
+    """The letters of a text in lower case, to compare titles."""
     return "".join(_letter_words(text))
 
 
@@ -158,7 +158,7 @@ def _letter_words(text: str) -> list[str]:
 
 
 def shingles(text: str) -> Hashes:
-    """Hashes of the distinct runs of eight words of a text, sorted; they hold in this process."""
+    """Sorted hashes of the distinct runs of eight words of a text; valid in this process only."""
     words = _letter_words(text)
     count = len(words) - SHINGLE + 1
     if count < 1:
@@ -190,7 +190,7 @@ class Index:
         self.hashes, self.owners = hashes[order], owners[order]
 
     def similar(self, document: Document) -> Iterator[tuple[Place, bool, float]]:
-        """Places with the same title or half of the shingles: place, same title, largest share."""
+        """Place, whether the title is the same, and share of shingles of all similar documents."""
         mine = shingles(document.body)
         shared = self._shared(mine)
         same_title = set(self.titles.get(hash(letters(document.title)), ()))
@@ -201,7 +201,7 @@ class Index:
                 yield self.places[owner], owner in same_title, share
 
     def _shared(self, mine: Hashes) -> dict[int, int]:
-        """For each document that shares a shingle: how many."""
+        """The number of common shingles, for each document that has any."""
         left = np.searchsorted(self.hashes, mine, "left")
         right = np.searchsorted(self.hashes, mine, "right")
         found = np.flatnonzero(right > left)
@@ -220,7 +220,7 @@ def _placed(
     files: Iterable[FileReport], format: str | None, watch: Watch, doing: str
 ) -> Iterator[tuple[Place, Document]]:
     for file in files:
-        # Bad lines have been reported by `check_file`.
+        # Bad lines have already been reported by `check_file`.
         documents = numbered_documents(file.path, format=format, bad=lambda _: None)
         for line, document in watch(documents, f"{doing} {file.path}"):
             yield Place(file.path, line), document

@@ -23,8 +23,8 @@ def read_documents(
 ) -> Iterator[Document]:
     """The documents of a file, streamed.
 
-    The format is recognised from the first records unless `format` names it. `need_gold` makes a
-    document without gold keyphrases an error; an empty list of them is none.
+    The format is recognised from the first records unless `format` names it. With `need_gold`, a
+    document without gold keyphrases is an error; an empty list of keyphrases is not.
     """
     numbered = numbered_documents(path, format=format, need_gold=need_gold)
     return (document for _, document in numbered)
@@ -33,7 +33,7 @@ def read_documents(
 def numbered_documents(
     path: str | Path, *, format: str | None = None, need_gold: bool = False, bad: Bad = fail
 ) -> Iterator[tuple[int, Document]]:
-    """The same with their line numbers; if `bad` lets an error pass, the next document follows."""
+    """The same with line numbers; if `bad` returns, reading continues with the next document."""
     reader = recognise.reader(READERS, "document", path, format)
     documents = recognise.at_least_one(reader.read(path, bad), "documents", path, bad)
     return _with_gold(documents, path, bad) if need_gold else documents
@@ -44,6 +44,6 @@ def _with_gold(
 ) -> Iterator[tuple[int, Document]]:
     for number, document in documents:
         if document.keyphrases is None:
-            bad(DataError("has no gold keyphrases (neither a field nor a twin file)", path, number))
+            bad(DataError("has no gold keyphrases (no field, no target file)", path, number))
         else:
             yield number, document

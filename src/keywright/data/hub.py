@@ -1,7 +1,7 @@
 """Rows of a Hugging Face dataset: `hf:midas/inspec`, `hf:owner/name?split=train&config=raw`.
 
-What follows `hf:` is a name on the hub, or a folder that `Dataset.save_to_disk` wrote. The split is
-`test` unless it is named (or the only one there is).
+After `hf:` comes a name on the hub, or a folder that `Dataset.save_to_disk` wrote. The default
+split is `test`, or the only split if there is one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def rows(path: str | Path) -> Iterator[dict[str, Any]]:
     if options:
         raise DataError(f"unknown option {next(iter(options))!r}; known: config, split", path)
     if config is None and name.startswith("midas/"):
-        config = "raw"  # the only configuration that has both the text and its keyphrases
+        config = "raw"  # the only configuration that has both texts and keyphrases
     yield from _split(_load(name, config, path), split, path)
 
 
@@ -40,13 +40,13 @@ def _load(name: str, config: str | None, path: str | Path) -> Any:
         if Path(name).is_dir():
             return datasets.load_from_disk(name)
         return datasets.load_dataset(name, config)
-    except Exception as error:  # the library raises its own, the file system's and the network's
+    except Exception as error:  # of the library, the file system or the network
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise DataError(f"cannot be loaded with Hugging Face datasets: {reason}", path) from error
 
 
 def _split(dataset: Any, split: str | None, path: str | Path) -> Any:
-    if not isinstance(dataset, dict):  # a single split was saved
+    if not isinstance(dataset, dict):  # a single split that was saved
         return dataset
     if split is None:
         split = next(iter(dataset)) if len(dataset) == 1 else "test"

@@ -1,12 +1,11 @@
-"""KPDrop (Ray Chowdhury et al. 2022): take present keyphrases out of the text, so they are absent.
+"""KPDrop (Ray Chowdhury et al. 2022): remove present keyphrases, so that they become absent.
 
-A dropped phrase leaves one blank wherever it stood, whatever its form there (stems decide); it
-stays a keyphrase. Phrases that overlap with it may become absent with it.
+Every occurrence of a dropped phrase, whatever its form (stems decide), is replaced by one blank.
+The phrase stays a keyphrase. Phrases that overlap with it may become absent as well.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,18 +15,16 @@ import msgspec
 import numpy as np
 
 from keywright.data.targets import gold_phrases
-from keywright.data.vocab import BLANK
+from keywright.lexicon import BLANK
 from keywright.text import tokenise
 from keywright.text.presence import runs
 from keywright.text.stem import stems
 from keywright.types import Document
 
-_WORD = re.compile(r"\S+")
-
 
 @dataclass(frozen=True)
 class KPDrop:
-    """Document -> documents: the dropped one instead of the original, or beside it."""
+    """Document -> documents: one with dropped keyphrases instead of the original, or both."""
 
     mode: Literal["replace", "augment"]
     rate: float  # the probability that a present keyphrase is dropped
@@ -55,7 +52,7 @@ def _without(phrases: Sequence[Sequence[str]], text: str, tokenised: bool) -> st
     for phrase in phrases:
         for at in runs(phrase, source):
             gone[at : at + len(phrase)] = [True] * len(phrase)
-    places = [match.span() for match in _WORD.finditer(text)] if tokenised else _places(text)
+    places = tokenise.spans(text, tokenised)
     kept, end = "", 0
     for is_gone, group in groupby(zip(gone, places, strict=True), key=lambda pair: pair[0]):
         if is_gone:
@@ -63,7 +60,3 @@ def _without(phrases: Sequence[Sequence[str]], text: str, tokenised: bool) -> st
             kept += text[end : run[0][0]] + BLANK
             end = run[-1][1]
     return kept + text[end:]
-
-
-def _places(text: str) -> list[tuple[int, int]]:
-    return [(span.start, span.end) for span in tokenise.spans(text)]

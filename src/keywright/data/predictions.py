@@ -18,7 +18,7 @@ def formats() -> list[str]:
 
 
 def read_predictions(path: str | Path, *, format: str | None = None) -> Iterator[Prediction]:
-    """The predictions of a file, streamed, best phrase first, exactly as they stand there.
+    """The predictions of a file, streamed, phrases in their order in the file.
 
     The format is recognised from the first records unless `format` names it.
     """
@@ -28,6 +28,6 @@ def read_predictions(path: str | Path, *, format: str | None = None) -> Iterator
 def numbered_predictions(
     path: str | Path, *, format: str | None = None, bad: Bad = fail
 ) -> Iterator[tuple[int, Prediction]]:
-    """The same with their line numbers; if `bad` lets an error pass, the next one follows."""
+    """The same with line numbers; if `bad` returns, reading continues with the next prediction."""
     reader = recognise.reader(READERS, "prediction", path, format)
     return recognise.at_least_one(reader.read(path, bad), "predictions", path, bad)

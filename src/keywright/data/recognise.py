@@ -1,8 +1,8 @@
-"""Which reader fits: a look at the first records of a file, never at its name.
+"""Which reader fits a file: decided by its first records, never by its name.
 
 A reader is a module in `readers/` or `prediction_readers/`; its file name is the name of its
-format. It says whether a file looks like its own (`recognise`) and reads it (`read`), so a new
-format is a new file and nothing else.
+format. It decides whether a file has its format (`recognise`) and reads it (`read`), so that a new
+format is one new file.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import msgspec
 from keywright import parts
 from keywright.data import hub
 from keywright.errors import DataError, UnknownNameError
-from keywright.files import Bad, first_lines, read_lines
+from keywright.files import NOT_JSON, Bad, first_lines, read_lines
 
 Value = TypeVar("Value")
-_JSON_OBJECT = re.compile(r'\s*\{\s*["}]')
+_JSON_OBJECT = re.compile(r'\A\s*+\{\s*["}]')
 
 
 class Head(NamedTuple):
-    """What a reader sees of a file before it says whether it can read it."""
+    """What a reader sees of a file to decide whether it can read it."""
 
     path: str | Path
     lines: tuple[str, ...]
-    """The first lines; none for a folder and for a dataset of the Hugging Face hub."""
+    """The first lines; empty for a folder and for a dataset of the Hugging Face hub."""
     record: dict[str, Any] | None
     """The first of these lines that is a JSON object, or the first row of a hub dataset."""
 
@@ -38,19 +38,19 @@ class Head(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """Plain lines, and not JSON (whole or broken)."""
+        """Whether the file has plain lines, not JSON (valid or broken)."""
         first = next((line for line in self.lines if line.strip()), "")
         json = looks_like_json(first) or is_json_list(first)
         return bool(self.lines) and self.record is None and not json
 
 
 class Reader(Protocol):
-    """What a module in `readers/` exposes."""
+    """The interface of a module in `readers/`."""
 
     def recognise(self, head: Head) -> bool: ...
 
     def read(self, path: str | Path, bad: Bad) -> Iterator[tuple[int, Any]]:
-        """Numbered values; errors go to `bad`, and if that returns, the next value follows."""
+        """Numbered values; errors are passed to `bad`, and if it returns, reading continues."""
 
 
 def looks_like_json(line: str) -> bool:
@@ -58,10 +58,10 @@ def looks_like_json(line: str) -> bool:
 
 
 def is_json_list(line: str) -> bool:
-    """A whole list of strings: `[ 3 ] graph` and `[1]` are the text they look like."""
+    """Whether a line is a JSON list of strings; `[ 3 ] graph` and `[1]` are text."""
     try:
         msgspec.json.decode(line, type=list[str])
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_JSON:
         return False
     return True
 
@@ -73,7 +73,7 @@ def look(path: str | Path) -> Head:
     if path.is_dir():
         return Head(path, (), None)
     if path.exists() and not path.is_file():
-        # What is read to recognise the format would be gone.
+        # A pipe can be read only once, so that its first lines would be lost.
         raise DataError("is not a regular file; name its format to read it as a stream", path)
     lines = tuple(first_lines(path))
     records = (_json_object(line) for line in lines)
@@ -83,7 +83,7 @@ def look(path: str | Path) -> Head:
 def _json_object(line: str) -> dict[str, Any] | None:
     try:
         value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_JSON:
         return None
     return value if isinstance(value, dict) else None
 
@@ -110,21 +110,21 @@ def _unrecognised(head: Head, what: str, known: list[str]) -> DataError:
         fields = ", ".join(map(repr, list(head.record)[:12])) or "none"
         return DataError(f"no known {what} format has the fields {fields}; {formats}", head.path)
     if not head.is_folder and not hub.is_hub(head.path):
-        for _ in read_lines(head.path):  # a binary file or a wrong encoding says so itself
+        for _ in read_lines(head.path):  # raises for a binary file or a wrong encoding
             break
         if not head.lines:
             return DataError("is empty", head.path)
         if looks_like_json(head.lines[0]):
-            return DataError(f"is not JSON, though it begins like it; {formats}", head.path, 1)
-    return DataError(f"is in no known {what} format; {formats}", head.path)
+            return DataError(f"is not valid JSON; {formats}", head.path, 1)
+    return DataError(f"does not have a known {what} format; {formats}", head.path)
 
 
 def at_least_one(
     values: Iterator[tuple[int, Value]], what: str, path: str | Path, bad: Bad
 ) -> Iterator[tuple[int, Value]]:
-    """The same values; none at all is an error, because an empty file is never meant."""
+    """The same values; it is an error if there are none, because nobody means an empty file."""
     number = None
     for number, value in values:
         yield number, value
     if number is None:
-        bad(DataError(f"has no {what} in it", path))
+        bad(DataError(f"contains no {what}", path))

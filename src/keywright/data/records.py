@@ -1,7 +1,7 @@
-"""Typed records: lines of JSON, or rows of a hub dataset, each an error of its own when it is bad.
+"""Typed records: lines of JSON or rows of a hub dataset, with an error for each bad one.
 
-Readers declare the fields they use as a msgspec struct, which decodes only those; this file knows
-how such a record fails and how keyphrases and ids are written in them.
+Readers declare the fields they use as a msgspec struct, which decodes only those. This file
+explains what is wrong with a record, and knows how keyphrases and ids are written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from keywright.data import hub
 from keywright.errors import DataError
-from keywright.files import Bad, read_lines
+from keywright.files import NOT_JSON, Bad, read_lines
 
 Record = TypeVar("Record")
 Value = TypeVar("Value")
@@ -27,16 +27,16 @@ _HALF_PAIR = re.compile(
     r"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
 )
 _NOT_A_NUMBER = re.compile(r"[\[:,]\s*(-?Infinity|NaN)\b")
-_BAD_RECORD = (DataError, msgspec.DecodeError, RecursionError)
+_BAD_RECORD = (DataError, *NOT_JSON)
 
 
 def read_records(
     path: str | Path, kind: type[Record], convert: Callable[[Record], Value], bad: Bad
 ) -> Iterator[tuple[int, Value]]:
-    """Numbered values made of records; blank lines are no records.
+    """Numbered values made of records; blank lines are skipped.
 
-    `convert` raises a `DataError` without a place for a record that has the right types and still
-    makes no sense.
+    `convert` raises a `DataError` without a location for a record that has the right types but does
+    not make sense.
     """
     parse: Callable[[Any], Record]
     if hub.is_hub(path):
@@ -59,26 +59,26 @@ def read_records(
 
 
 def explain(error: BaseException, raw: object = "") -> str:
-    """What is wrong with a record, in words."""
+    """What is wrong with a record, as a sentence."""
     text = str(error)
     if isinstance(error, RecursionError):
         return "is nested too deeply to be a record"
     if isinstance(error, msgspec.ValidationError):
         if text.startswith("Expected `object`"):
-            return f"is JSON, but no object ({text})"
+            return f"is JSON, but not an object ({text})"
         what, _, place = text.partition(" - at ")
         return f"{place.strip('`').removeprefix('$.')}: {what}" if place else what
     if isinstance(error, msgspec.DecodeError):
         if isinstance(raw, str) and _HALF_PAIR.search(raw):
-            return "is not JSON (half a surrogate pair such as \\ud83d stands for no character)"
+            return "is not JSON (half a surrogate pair such as \\ud83d is not a character)"
         if isinstance(raw, str) and (found := _NOT_A_NUMBER.search(raw)):
-            return f"is not JSON ({found[1]} is no number); leave out or correct what is not known"
+            return f"is not JSON ({found[1]} is not a number); leave out unknown values"
         return f"is not JSON ({text})"
     return text
 
 
 def phrases(value: Phrases | None) -> tuple[str, ...] | None:
-    """Keyphrases: joined by `;` they are stripped, empty ones dropped; lists stay as they are."""
+    """Keyphrases; those joined by `;` are stripped and empty ones dropped, lists are unchanged."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -87,5 +87,5 @@ def phrases(value: Phrases | None) -> tuple[str, ...] | None:
 
 
 def identifier(*candidates: Id | None) -> str | None:
-    """The first id that is there."""
+    """The first id that is not None."""
     return next((str(value) for value in candidates if value is not None), None)

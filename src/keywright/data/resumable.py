@@ -1,7 +1,7 @@
-"""A file of lines that an interrupted run can go on with.
+"""A file of lines that can be continued after an interruption.
 
-Lines are appended to `NAME.part`, which becomes NAME when all are there. `NAME.part.json` beside it
-says what the lines depend on, so that a run under other settings cannot continue them.
+Lines are appended to `NAME.part`, which is renamed to NAME when it is complete. `NAME.part.json`
+says what the lines depend on, so that a run with other settings cannot continue them.
 """
 
 from __future__ import annotations
@@ -10,36 +10,33 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any, cast
 
 import msgspec
 
 from keywright.errors import DataError
-from keywright.files import atomic_write, refuse_device
+from keywright.files import NOT_JSON, atomic_write, exclusive, refuse_device
 
 _CHUNK = 1 << 20
 _COMPRESSED = (".gz", ".xz", ".zst")
 
 
 class Lines:
-    """The lines of a file so far. A line is on its way to the disk when `append` returns."""
+    """The lines written so far. `append` passes a line on to the operating system."""
 
-    def __init__(self, path: Path, file: BinaryIO, done: int):
+    def __init__(self, path: Path, file: FileIO, done: int):
         self._path = path
         self._file = file
         self.done = done
 
     def append(self, line: bytes) -> None:
-        """One line, with its end."""
-        try:
-            self._file.write(line)
-            self._file.flush()
-        except OSError as error:
-            raise DataError(
-                f"cannot be written: {error.strerror}; what is done is kept for --resume",
-                self._path,
-            ) from None
+        """Write one line, which includes its line end."""
+        left = memoryview(line)
+        with _reported(self._path):
+            while left:  # a disk that is almost full takes only a part
+                left = left[self._file.write(left) :]
         self.done += 1
 
 
@@ -49,10 +46,17 @@ def resumable_lines(
 ) -> Iterator[Lines]:
     """Lines to append to; the file appears when the block ends without an error.
 
-    `resume` goes on after the last whole line of an interrupted run of the same `origin`; `force`
-    replaces what is there. `.gz`, `.xz` and `.zst` names are compressed at the end.
+    `resume` continues after the last complete line of an interrupted run with the same `origin`;
+    `force` replaces existing files. Names in `.gz`, `.xz` and `.zst` are compressed at the end.
     """
     path = Path(path)
+    refuse_device(path)
+    with exclusive(path), _appended(path, origin, resume, force) as lines:
+        yield lines
+
+
+@contextmanager
+def _appended(path: Path, origin: Mapping[str, Any], resume: bool, force: bool) -> Iterator[Lines]:
     part = path.with_name(f"{path.name}.part")
     note = path.with_name(f"{path.name}.part.json")
     _check(path, part, resume, force)
@@ -65,25 +69,37 @@ def resumable_lines(
         with atomic_write(note, "wb") as file:
             cast(IO[bytes], file).write(msgspec.json.encode(origin))
     try:
-        opened = part.open("ab")
+        # Without a buffer, which would try to write the rest of a failed line once more.
+        opened = part.open("ab", buffering=0)
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror}", part) from None
     with opened:
-        yield Lines(path, cast(BinaryIO, opened), done)
-        os.fsync(opened.fileno())
-    _finish(part, path)
-    note.unlink()
+        yield Lines(path, opened, done)
+        with _reported(path):
+            os.fsync(opened.fileno())
+    with _reported(path):
+        _finish(part, path)
+        note.unlink()
+
+
+@contextmanager
+def _reported(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"cannot be written: {error.strerror}; --resume continues what is done", path
+        ) from None
 
 
 def _check(path: Path, part: Path, resume: bool, force: bool) -> None:
     if resume and force:
-        raise DataError("--resume keeps what is there and --force does not; choose one", path)
-    refuse_device(path)
+        raise DataError("--resume keeps existing lines and --force does not; choose one", path)
     if path.exists() and not force:
-        raise DataError("exists already; --force replaces it", path)
+        raise DataError("already exists; --force replaces it", path)
     if part.exists() and not (resume or force):
         raise DataError(
-            f"an interrupted run left {part.name}; --resume goes on with it, --force begins again",
+            f"an interrupted run left {part.name}; --resume continues it, --force starts again",
             path,
         )
 
@@ -91,23 +107,23 @@ def _check(path: Path, part: Path, resume: bool, force: bool) -> None:
 def _require_same(origin: Any, note: Path, part: Path) -> None:
     try:
         before = msgspec.json.decode(note.read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *NOT_JSON):
         raise DataError(
-            f"cannot be continued: {note.name}, which says how it was made, is missing or damaged; "
-            "--force begins again",
+            f"cannot be continued: {note.name}, which holds its settings, is missing or damaged; "
+            "--force starts again",
             part,
         ) from None
     for key in sorted(origin.keys() | before.keys()):
         if origin.get(key) != before.get(key):
             raise DataError(
                 f"cannot be continued: {key} was {before.get(key)!r} and is {origin.get(key)!r} "
-                "now; --force begins again",
+                "now; --force starts again",
                 part,
             )
 
 
 def _whole_lines(part: Path) -> int:
-    """How many whole lines there are; a last one that was cut is taken away."""
+    """The number of complete lines; a last line that was cut is removed."""
     lines = end = at = 0
     with part.open("r+b") as file:
         while chunk := file.read(_CHUNK):

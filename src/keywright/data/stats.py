@@ -1,9 +1,10 @@
 """What a corpus is like: the columns of the tables in which the field describes its corpora.
 
-Yuan et al. (2020), tables 1 and 8: documents, keyphrases, mean and variance of keyphrases a
-document, the share of present ones, and how many keyphrases and documents are (have) present and
-absent ones. The reproducibility study, table 1: present and absent keyphrases a document. The
-calibration study, table 3: in which fifth of the text the present ones first stand.
+Yuan et al. (2020), tables 1 and 8: documents, keyphrases, mean and variance of the number of
+keyphrases per document, the share of present ones, the numbers of present and absent keyphrases and
+of documents that have any. The reproducibility study, table 1: present and absent keyphrases per
+document. The calibration study, table 3: the fifth of the text in which present keyphrases first
+occur.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from keywright.text.tokenise import document_words, starts, words
 from keywright.types import Document
 
 SECTIONS = 5
-# `<peos>` stands between present and absent phrases in some releases and is no phrase.
+# `<peos>` separates present and absent phrases in some releases and is not a phrase.
 _MARKS = frozenset({"", "<peos>"})
 
 
 @dataclass
 class Statistics:
-    """Sums over the documents of a corpus; each column of a table follows from them."""
+    """Sums over the documents of a corpus, from which all columns are computed."""
 
     documents: int = 0
     without_gold: int = 0
@@ -41,12 +42,12 @@ class Statistics:
 
     @property
     def mean(self) -> float:
-        """Keyphrases a document, over the documents whose gold is known."""
+        """Keyphrases per document, over documents that have gold keyphrases."""
         return self._per_document(self.keyphrases)
 
     @property
     def variance(self) -> float:
-        """Variance of the number of keyphrases of a document (of the population: divided by n)."""
+        """Variance of the number of keyphrases per document (population variance)."""
         return self._per_document(self.keyphrases_squared) - self.mean**2
 
     @property
@@ -82,7 +83,7 @@ class Statistics:
 
 
 def statistics(documents: Iterable[Document], *, stemmed_gold: bool = False) -> Statistics:
-    """The statistics of a corpus. `stemmed_gold`: its keyphrases are stems already (SemEval)."""
+    """The statistics of a corpus. `stemmed_gold`: its keyphrases are already stems (SemEval)."""
     total = Statistics()
     for document in documents:
         total.add(document, stemmed_gold=stemmed_gold)

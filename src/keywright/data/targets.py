@@ -1,7 +1,8 @@
-"""From gold keyphrases to target sequences and back: the only file that knows separators and order.
+"""From gold keyphrases to target sequences and back: the only file that knows their layout.
 
-One2One: every phrase is a target of its own. One2Seq: one sequence of all phrases, `<sep>` between
-them. One2Set: a set of phrases. Each sequence ends with `<eos>`.
+One2One: every phrase is a target of its own. One2Seq: one sequence of all phrases, with `<sep>`
+between them. One2Set: a set of phrases. Each sequence ends with `<eos>`. The ids of these marks are
+the vocabulary's.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from keywright.data.vocab import BOS, EOS, NULL, PAD, PEOS, SEP, Lexicon
 from keywright.errors import ConfigError
+from keywright.lexicon import Lexicon, SpecialIds
 from keywright.text.presence import first_run
 from keywright.text.stem import stems
 from keywright.text.tokenise import document_words, words
@@ -21,11 +22,8 @@ from keywright.types import Document
 
 Paradigm = Literal["one2one", "one2seq", "one2set"]
 Order = Literal["present_absent", "absent_present", "random", "alphabetical", "length", "given"]
-
-DELIMITERS = (SEP, PEOS, EOS)
-"""What stands after a phrase."""
-NEVER_GENERATED = (PAD, BOS)
-"""What no target contains, so that decoders need not consider it."""
+Generated = Literal["all", "absent"]
+"""Which phrases a model generates."""
 
 
 class TargetPhrase(NamedTuple):
@@ -41,15 +39,17 @@ class TargetPhrase(NamedTuple):
 class Targets:
     """How gold keyphrases become training targets.
 
-    `mark_absent` writes `<peos>` in place of the `<sep>` between present and absent phrases of a
-    One2Seq sequence (Chan et al. 2019), also when one of the two parts is empty.
+    `mark_absent` writes `<peos>` instead of `<sep>` between the present and the absent phrases of a
+    One2Seq sequence (Chan et al. 2019), also when one of the two parts is empty. `generated` leaves
+    out the phrases that a model does not generate, because it finds them in another way.
     """
 
     paradigm: Paradigm
     order: Order = "present_absent"
-    max_phrases: int | None = None  # phrases beyond are left out, after ordering
-    max_phrase: int | None = None  # words; longer phrases are left out: cut, they would be wrong
+    max_phrases: int | None = None  # further phrases are left out, after ordering
+    max_phrase: int | None = None  # words; longer phrases are left out, because a part is wrong
     mark_absent: bool = False
+    generated: Generated = "all"
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -60,16 +60,20 @@ class Targets:
                 raise ConfigError(f"unknown {name} {value!r}; known: {', '.join(known)}")
         if self.mark_absent and (self.paradigm, self.order) != ("one2seq", "present_absent"):
             raise ConfigError("mark_absent needs paradigm one2seq and order present_absent")
+        if self.mark_absent and self.generated == "absent":
+            raise ConfigError("mark_absent has no effect on a model that generates absent phrases")
 
     def phrases(self, document: Document, rng: np.random.Generator) -> list[TargetPhrase]:
-        """The distinct phrases of a document in target order; only "random" uses `rng`."""
+        """The distinct phrases of a document in target order; only order "random" uses `rng`."""
         phrases = gold_phrases(document)
+        if self.generated == "absent":
+            phrases = [phrase for phrase in phrases if not phrase.present]
         if self.max_phrase is not None:
             phrases = [phrase for phrase in phrases if len(phrase.words) <= self.max_phrase]
         return _ordered(phrases, self.order, rng)[: self.max_phrases]
 
     def any(self, document: Document) -> bool:
-        """Whether `phrases` gives any, without finding where they stand."""
+        """Whether a document has phrases to learn from, without searching for them in the text."""
         counts = (len(words(text, document.tokenised)) for text in document.keyphrases or ())
         return any(0 < count <= (self.max_phrase or count) for count in counts)
 
@@ -77,17 +81,23 @@ class Targets:
         self, phrases: Sequence[TargetPhrase], vocabulary: Lexicon, extension: Sequence[str]
     ) -> list[list[int]]:
         """Ids of the output space: one sequence for One2Seq, one per phrase otherwise."""
+        special = vocabulary.special
         encoded = [vocabulary.encode_phrase(phrase.words, extension) for phrase in phrases]
         if self.paradigm != "one2seq":
-            return [[*ids, EOS] for ids in encoded]
-        present = sum(phrase.present for phrase in phrases)
-        if self.mark_absent:
-            return [[*_joined(encoded[:present]), PEOS, *_joined(encoded[present:]), EOS]]
-        return [[*_joined(encoded), EOS]]
+            return [[*ids, special.eos] for ids in encoded]
+        if not self.mark_absent:
+            return [[*_joined(encoded, special.sep), special.eos]]
+        if special.peos is None:
+            raise ConfigError("data.mark_absent: the vocabulary has no token for it")
+        count = sum(phrase.present for phrase in phrases)
+        present, absent = (
+            _joined(part, special.sep) for part in (encoded[:count], encoded[count:])
+        )
+        return [[*present, special.peos, *absent, special.eos]]
 
 
 def gold_phrases(document: Document) -> list[TargetPhrase]:
-    """The gold phrases as given, without those that are empty or repeat another one's stems."""
+    """The gold phrases in their given order, without empty ones and those with repeated stems."""
     title, body = (stems(part) for part in document_words(document))
     distinct: dict[tuple[str, ...], TargetPhrase] = {}
     for text in document.keyphrases or ():
@@ -99,7 +109,7 @@ def gold_phrases(document: Document) -> list[TargetPhrase]:
 
 
 def _position(phrase: Sequence[str], title: Sequence[str], body: Sequence[str]) -> int | None:
-    # Title and body are searched apart: a run over their border is an accident.
+    # Title and body are searched separately: a run across their border is a coincidence.
     at = first_run(phrase, title)
     if at is not None:
         return at
@@ -124,29 +134,30 @@ def _ordered(
     return [*found, *absent] if order == "present_absent" else [*absent, *found]
 
 
-def _joined(phrases: Sequence[list[int]]) -> list[int]:
+def _joined(phrases: Sequence[list[int]], separator: int) -> list[int]:
     ids: list[int] = []
     for phrase in phrases:
         if ids:
-            ids.append(SEP)
+            ids.append(separator)
         ids.extend(phrase)
     return ids
 
 
-def split(ids: Sequence[int]) -> list[tuple[int, int]]:
-    """The [start, end) of every phrase of a generated sequence of any paradigm.
+def split(ids: Sequence[int], special: SpecialIds) -> list[tuple[int, int]]:
+    """The [start, end) of every phrase in a generated sequence of any paradigm.
 
-    Nothing after the first `<eos>` counts, nor do empty phrases and `<null>`. A last phrase that
-    no delimiter closes (the sequence was cut) has `end == len(ids)`.
+    Everything after the first `<eos>`, empty phrases and `<null>` are ignored. A phrase at the
+    end without delimiter (the sequence was cut) has `end == len(ids)`.
     """
     spans = []
     start = 0
+    delimiters = special.delimiters
     for at, token in enumerate(ids):
-        if token in DELIMITERS:
+        if token in delimiters:
             spans.append((start, at))
             start = at + 1
-        if token == EOS:
+        if token == special.eos:
             break
     else:
         spans.append((start, len(ids)))
-    return [(a, b) for a, b in spans if a < b and NULL not in ids[a:b]]
+    return [(a, b) for a, b in spans if a < b and special.null not in ids[a:b]]

@@ -1,8 +1,8 @@
-"""Documents and predictions to files: whole or not at all, streamed, and never silently changed.
+"""Documents and predictions to files: complete or not at all, streamed, never silently changed.
 
-What a format cannot carry is an error that names it. keywright's own JSON lines carry everything;
-JSON has no infinities, so the logarithm of a probability of 0 is written as `null`. `-` writes to
-the standard output.
+A value that a format cannot express is an error. keywright's own JSON lines express everything;
+JSON has no infinities, so that the logarithm of a probability of 0 is written as `null`. `-` writes
+to the standard output.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import IO, BinaryIO, TypeVar, cast
 
 import msgspec
 
+from keywright.data.pairs import find_target, target_path
 from keywright.data.prediction_readers.keywright import ROUNDING
 from keywright.data.readers import chan
 from keywright.data.recognise import looks_like_json
-from keywright.data.twins import find_target, target_path
 from keywright.errors import DataError, UnknownNameError
 from keywright.files import atomic_write
 from keywright.text.tokenise import normalise
@@ -35,10 +35,10 @@ Value = TypeVar("Value", Document, Prediction)
 def write_documents(
     documents: Iterable[Document], path: str | Path, format: str = "keywright"
 ) -> int:
-    """Write documents as `keywright` or `meng` JSON lines, or as a `chan` pair; how many.
+    """Write documents as `keywright` or `meng` JSON lines or as a `chan` pair; return the number.
 
-    For `chan`, `path` is the `..._src.txt` file and the gold goes to `..._trg.txt`; the format is
-    one of tokenised text, so a document that is not tokenised is normalised on its way.
+    For `chan`, `path` is the `..._src.txt` file, and keyphrases are written to `..._trg.txt`; the
+    format consists of tokenised text, so that documents that are not tokenised are normalised.
     """
     if format not in DOCUMENT_FORMATS:
         raise UnknownNameError("format to write documents in", format, DOCUMENT_FORMATS)
@@ -51,7 +51,8 @@ def write_documents(
 def write_predictions(
     predictions: Iterable[Prediction], path: str | Path, format: str = "keywright"
 ) -> int:
-    """Write predictions as `keywright` JSON lines, or their phrases as `chan` text; how many."""
+    """Write predictions as `keywright` JSON lines, or their phrases as `chan` text; return their
+    number."""
     if format not in PREDICTION_FORMATS:
         raise UnknownNameError("format to write predictions in", format, PREDICTION_FORMATS)
     encode = _prediction if format == "keywright" else _chan_prediction
@@ -59,7 +60,7 @@ def write_predictions(
 
 
 def prediction_line(prediction: Prediction, number: int) -> bytes:
-    """The line `number` of a file of keywright predictions, with its end."""
+    """The line `number` of a file of keywright predictions, with its line end."""
     return _encoded(_prediction, prediction, number) + b"\n"
 
 
@@ -75,11 +76,11 @@ def _write_lines(
 
 
 def _encoded(encode: Callable[[Value], bytes], value: Value, number: int) -> bytes:
-    """The line of a value; an error says which value it is about."""
+    """The line of a value; an error says which value it is."""
     try:
         return encode(value)
     except UnicodeEncodeError:
-        reason = "has half a surrogate pair in it, which no UTF-8 file can carry"
+        reason = "contains half a surrogate pair, which UTF-8 cannot express"
     except DataError as error:
         reason = str(error)
     id = value.id if isinstance(value, Document) else value.document_id
@@ -116,10 +117,10 @@ def _prediction(prediction: Prediction) -> bytes:
         for name in ("confidence", "score"):
             value = getattr(phrase, name)
             if value is not None and not abs(value) < float("inf"):
-                raise DataError(f"gives {phrase.text!r} a {name} that is no number: {value}")
-        # JSON writes -inf, inf and nan alike as null; only the first of them makes sense here.
+                raise DataError(f"has a {name} that is not a number for {phrase.text!r}: {value}")
+        # JSON writes -inf, inf and nan as null; only the first of them makes sense here.
         if phrase.token_log_probs and not all(p <= ROUNDING for p in phrase.token_log_probs):
-            raise DataError(f"gives {phrase.text!r} token_log_probs that no probabilities have")
+            raise DataError(f"has token_log_probs above 0 or not a number for {phrase.text!r}")
     return _encode(prediction)
 
 
@@ -131,8 +132,8 @@ def _chan_phrases(texts: tuple[str, ...]) -> bytes:
     line = chan.SEPARATOR.join(texts)
     if not _survives(line) or chan.split_phrases(line) != texts:
         raise DataError(
-            f"has phrases that Chan text cannot carry: {texts!r} (a phrase must have no ';' and no "
-            "line break in it, and a line no blank at its ends)"
+            f"has phrases that chan text cannot express: {texts!r} (a phrase must not contain ';' "
+            "or a line break, and a line must not begin or end with a blank)"
         )
     return line.encode()
 
@@ -141,25 +142,25 @@ def _chan_source(document: Document) -> bytes:
     line = f"{document.title} {chan.BORDER} {document.body}".strip()
     if not _survives(line) or chan.split_source(line) != (document.title, document.body):
         raise DataError(
-            f"has a title or body that Chan text cannot carry (no line break, no blank at the "
+            f"has a title or body that chan text cannot express (no line break, no blank at the "
             f"ends, no {chan.BORDER} in the title): {document.title!r}"
         )
     return line.encode()
 
 
 def _survives(line: str) -> bool:
-    """Whether a line comes back from a text file as it is."""
+    """Whether a line is read back from a text file unchanged."""
     return not ("\n" in line or "\0" in line or line.startswith("\ufeff") or looks_like_json(line))
 
 
 def _write_pair(documents: Iterable[Document], path: str | Path) -> int:
-    """Source and, if the documents have gold, target; both appear or neither."""
+    """Write source and, if the documents have keyphrases, target; both files or neither."""
     documents = iter(documents)
     first = next(documents, None)
     has_gold = first is not None and first.keyphrases is not None
     stale = find_target(path)
     if not has_gold and stale is not None:
-        raise DataError("would be taken for the gold of documents that have none; move it", stale)
+        raise DataError("would be read as the keyphrases of these documents; move it", stale)
     number = 0
     with ExitStack() as files:
         target = files.enter_context(_output(target_path(path))) if has_gold else None
@@ -168,7 +169,9 @@ def _write_pair(documents: Iterable[Document], path: str | Path) -> int:
             document = document if document.tokenised else _normalised(document)
             source.write(_encoded(_chan_source, document, number) + b"\n")
             if (document.keyphrases is not None) != has_gold:
-                raise DataError(f"document {number}: all documents of a pair need gold, or none")
+                raise DataError(
+                    f"document {number}: all documents of a pair need keyphrases, or none"
+                )
             if target is not None:
                 target.write(_encoded(_chan_gold, document, number) + b"\n")
     return number

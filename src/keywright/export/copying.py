@@ -1,16 +1,16 @@
-"""`nn.copy.log_probs` as nodes of a graph, for all models that produce words or copy them."""
+"""`nn.copy.log_probs` as nodes of a graph, for all models that generate and copy words."""
 
 from __future__ import annotations
 
-from keywright.nn.graph import FLOAT, INT64, Graph
+from keywright.export.graph import FLOAT, INT64, Graph
 
 
 def write_log_probs(graph: Graph, logits: str, gate: str, energies: str) -> None:
     """The distribution [R, V + X], and the source position [R] with the highest energy.
 
-    `logits` [R, V] of producing, `gate` [R, 1] the logit of producing against copying, `energies`
-    [R, S]. `extended` and `first` are as in `nn.copy`, `extension` [R, X] is -inf: the probability
-    of producing what can only be copied.
+    `logits` [R, V] of generating, `gate` [R, 1] the logit of generating instead of copying,
+    `energies` [R, S]. `extended` and `first` are as in `nn.copy`; `extension` [R, X] is -inf, the
+    log-probability of generating words that can only be copied.
     """
     extended = graph.input("extended", INT64, ["R", "S"])
     first = graph.input("first", INT64, ["R", "S"])
@@ -30,7 +30,7 @@ def write_log_probs(graph: Graph, logits: str, gate: str, energies: str) -> None
 
 
 def _summed_by_word(graph: Graph, log_mass: str, first: str) -> str:
-    # Sums are kept at the first position of a word; what starts there is its own share.
+    # Sums are stored at the first position of a word, which starts with its own share.
     def scattered(values: str, onto: str, reduction: str) -> str:
         return graph.op("ScatterElements", onto, first, values, axis=1, reduction=reduction)
 
@@ -42,6 +42,6 @@ def _summed_by_word(graph: Graph, log_mass: str, first: str) -> str:
 
 
 def _log_add_exp(graph: Graph, a: str, b: str) -> str:
-    apart = graph.op("Neg", graph.op("Abs", graph.op("Sub", a, b)))
-    more = graph.op("Log", graph.op("Add", graph.op("Exp", apart), graph.constant(1.0)))
+    difference = graph.op("Neg", graph.op("Abs", graph.op("Sub", a, b)))
+    more = graph.op("Log", graph.op("Add", graph.op("Exp", difference), graph.constant(1.0)))
     return graph.op("Add", graph.op("Max", a, b), more)

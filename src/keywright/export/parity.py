@@ -1,42 +1,44 @@
-"""Does an exported model say what its torch original says?
+"""Does an exported model predict what its torch original predicts?
 
-Both read the same documents and, step by step, the same tokens: those that torch says. At every
-step their log-probabilities are compared, and what each of them would say next.
+Both read the same documents and, step by step, the same tokens: those that torch considers most
+likely. At every step their log-probabilities and their most likely tokens are compared.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import numpy as np
 import torch
 
 from keywright.data.batch import Batch, make_batch
-from keywright.data.vocab import SPECIALS, Lexicon
-from keywright.runtime.engine import Rows
+from keywright.decoding.numpy_rules import LogProbs, forbid
+from keywright.lexicon import Lexicon
+from keywright.nn.model import Model
+from keywright.runtime.engine import GrowingRows
 from keywright.runtime.greedy import Greedy
-from keywright.runtime.rules import LogProbs
 from keywright.runtime.sources import Sources, make_sources
 from keywright.types import Document
 
-BATCHES = (1, 3, 8)  # documents of each batch that is made up
-LENGTHS = (1, 12, 60, 150, 400)  # words of made-up documents
-# Less likely than this, the last bits of a logarithm mean nothing.
-LEAST_LOG_PROB = -50.0
+BATCHES = (1, 3, 8)  # documents of each random batch
+LENGTHS = (1, 12, 60, 150, 400)  # words of random documents
+# Below this, the last bits of a log-probability have no meaning.
+MIN_LOG_PROB = -50.0
 
 
 class Parity(msgspec.Struct, frozen=True):
-    """How near two models are to each other."""
+    """How close two models are to each other."""
 
     documents: int
     steps: int  # of all rows
     largest: float  # difference of log-probabilities
-    mean: float  # difference of the log-probability of what torch says
-    same: int  # steps at which both say the same
-    tied: int  # steps at which they do not, but torch's own two are as near as `largest` is far
+    mean: float  # difference of the log-probability of torch's most likely token
+    same: int  # steps with the same most likely token
+    tied: int  # other steps, in which torch's log-probabilities of both tokens differ by `largest`
+    # at most
 
     @property
     def agreement(self) -> float:
@@ -50,10 +52,10 @@ class _Totals:
     largest: float = 0.0
     summed: float = 0.0
     same: int = 0
-    gaps: tuple[float, ...] = ()  # what torch's choice is more likely than the other's, where not
+    gaps: tuple[float, ...] = ()  # of torch's log-probabilities of different most likely tokens
 
 
-def compare(model: Any, exported: Greedy, batches: Sequence[Sequence[Document]]) -> Parity:
+def compare(model: Model, exported: Greedy, batches: Sequence[Sequence[Document]]) -> Parity:
     """`model` is the torch original, in evaluation mode and on the CPU."""
     totals = _Totals()
     for documents in batches:
@@ -74,28 +76,28 @@ def compare(model: Any, exported: Greedy, batches: Sequence[Sequence[Document]])
 
 @torch.inference_mode()
 def _steps(
-    model: Any, exported: Greedy, batch: Batch, sources: Sources
+    model: Model, exported: Greedy, batch: Batch, sources: Sources
 ) -> Iterator[tuple[LogProbs, LogProbs]]:
-    """What torch and the exported model hold likely, under the rules, until all rows have ended."""
+    """The log-probabilities of both models, under the rules, until all rows have ended."""
     rules = exported.rules
     memory = model.encode(batch)
     tokens, state = model.start(memory)
-    rows = Rows(exported.engine, exported.engine.read(sources))
+    rows = GrowingRows(exported.engine, exported.engine.read(sources))
     history = np.empty((len(tokens), 0), dtype=np.int64)
     for _ in range(rules.max_length):
         step = model.step(tokens, state, memory)
         theirs = step.log_probs.numpy().copy()
         ours, _attended = rows.step(tokens.numpy())
-        rules.forbid(theirs, history)
-        rules.forbid(ours, history)
+        forbid(rules, theirs, history)
+        forbid(rules, ours, history)
         yield theirs, ours
-        said = theirs.argmax(axis=1)
-        history = np.column_stack([history, said])
-        tokens, state = torch.from_numpy(said), step.state
-        alive = (~rules.ended(said)).nonzero()[0]
+        chosen = theirs.argmax(axis=1)
+        history = np.column_stack([history, chosen])
+        tokens, state = torch.from_numpy(chosen), step.state
+        alive = (~rules.ended(chosen)).nonzero()[0]
         if not len(alive):
             return
-        if len(alive) < len(said):
+        if len(alive) < len(chosen):
             index = torch.from_numpy(alive)
             memory, state, tokens = memory.select(index), state.select(index), tokens[index]
             rows.keep(alive)
@@ -104,31 +106,33 @@ def _steps(
 
 def _add(totals: _Totals, theirs: LogProbs, ours: LogProbs) -> None:
     numbers = np.arange(len(theirs))
-    said, says = theirs.argmax(axis=1), ours.argmax(axis=1)
-    likely = theirs > LEAST_LOG_PROB
+    best, best_of_ours = theirs.argmax(axis=1), ours.argmax(axis=1)
+    likely = theirs > MIN_LOG_PROB
     with np.errstate(invalid="ignore"):
-        apart = np.where(likely, np.abs(theirs - ours), 0)
-    totals.largest = max(totals.largest, float(np.nan_to_num(apart, nan=np.inf).max()))
-    totals.summed += float(np.abs(theirs[numbers, said] - ours[numbers, said]).sum())
+        difference = np.where(likely, np.abs(theirs - ours), 0)
+    totals.largest = max(totals.largest, float(np.nan_to_num(difference, nan=np.inf).max()))
+    totals.summed += float(np.abs(theirs[numbers, best] - ours[numbers, best]).sum())
     totals.steps += len(theirs)
-    totals.same += int((said == says).sum())
-    gaps = (theirs[numbers, said] - theirs[numbers, says])[said != says]
-    totals.gaps += tuple(gaps.tolist())
+    totals.same += int((best == best_of_ours).sum())
+    gaps = theirs[numbers, best] - theirs[numbers, best_of_ours]
+    totals.gaps += tuple(gaps[best != best_of_ours].tolist())
 
 
-def made_up(vocabulary: Lexicon) -> list[list[Document]]:
-    """Batches of documents of many lengths, words of the vocabulary and others mixed at random."""
+def random_documents(vocabulary: Lexicon) -> list[list[Document]]:
+    """Batches of documents of different lengths, random words of the vocabulary and others."""
     rng = np.random.default_rng(1)
-    known = vocabulary.decode(range(len(SPECIALS), vocabulary.size), ())
+    special = {*dataclasses.astuple(vocabulary.special)}
+    ids = [i for i in range(vocabulary.size) if i not in special]
+    known = vocabulary.decode(ids, ())
     lengths = iter(int(n) for n in np.resize(LENGTHS, sum(BATCHES)))
     return [[_document(rng, known, next(lengths)) for _ in range(size)] for size in BATCHES]
 
 
 def _document(rng: np.random.Generator, known: Sequence[str], length: int) -> Document:
     unknown = ["".join(rng.choice(list("aeiklmnorstz"), 7)) for _ in range(1 + length // 10)]
-    words = [_one(rng, unknown if rng.random() < 0.2 else known) for _ in range(length)]
+    words = [_random_word(rng, unknown if rng.random() < 0.2 else known) for _ in range(length)]
     return Document(title=" ".join(words[:8]), body=" ".join(words[8:]), tokenised=True)
 
 
-def _one(rng: np.random.Generator, words: Sequence[str]) -> str:
+def _random_word(rng: np.random.Generator, words: Sequence[str]) -> str:
     return words[int(rng.integers(len(words)))]

@@ -1,4 +1,4 @@
-"""Extractors: predictors that take phrases from the text. They need no torch.
+"""Extractors: predictors that select phrases of the text. They need no torch.
 
-An extractor is a part: `Config`, and `build(config) -> Predictor`.
+An extractor is a part: a module with `Config` and `build(config) -> Predictor`.
 """

@@ -1,4 +1,4 @@
-"""Documents as running text, for libraries that split it themselves, and phrases back from it."""
+"""Documents as running text for libraries that tokenise it themselves, and their phrases."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from keywright.text.tokenise import DIGIT, normalise
 from keywright.types import Document, Prediction, ScoredPhrase
 
 _ENDED = re.compile(r"[.?!]\s*$")
-# Libraries look for sentences in text as people write it: marks stand at their words.
+# Libraries look for sentences in text as people write it, without blanks before marks.
 _BEFORE, _AFTER = re.compile(r" (?=[.,)%;:?!](?: |$))"), re.compile(r"(?<=\() ")
-# Prepared texts write `<digit>` for a number; to a library that does not know this it would be a
-# word, "digit", in many a phrase. Nothing is known of an `<unk>`, so no phrase may hold it.
+# Prepared texts have `<digit>` for every number, which a library would take for the word "digit".
+# An `<unk>` may be any word, so no phrase may contain it.
 _PLACEHOLDERS = {DIGIT: "0", "<unk>": ","}
 
 
 def running_text(document: Document) -> str:
-    """Title and body, with a full stop between them that phrases do not cross."""
+    """Title and body, with a full stop between them so that no phrase crosses it."""
     title = document.title
     if title.strip() and not _ENDED.search(title):
         title = f"{title}."
@@ -29,7 +29,7 @@ def running_text(document: Document) -> str:
 
 
 def prediction(document: Document, ranked: Iterable[tuple[str, float]]) -> Prediction:
-    """Phrases and their scores, best first; those of a prepared text in its own spelling."""
+    """Phrases and their scores, best first; those of a prepared text are normalised as it is."""
     return Prediction(
         document_id=document.id,
         phrases=tuple(

@@ -1,9 +1,9 @@
-"""KeyBERT (Grootendorst 2020), by its author's library: the phrases most like their document.
+"""KeyBERT (Grootendorst 2020), by its author's library: the phrases most similar to the document.
 
-Document and candidates (runs of words, stopwords taken out before) are embedded by a sentence
-encoder, MiniLM unless told otherwise, and ranked by their cosine. `diversity` turns on maximal
-marginal relevance, which weighs a phrase's likeness to the document against that to the phrases
-chosen before it.
+The document and its candidates (runs of words after stopwords are removed) are embedded by a
+sentence encoder, MiniLM by default, and candidates are ranked by their cosine with the document.
+`diversity` enables maximal marginal relevance, which also penalises similarity to the phrases
+already selected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LIBRARIES = ("keybert", "sentence_transformers")
 class Config:
     encoder: str | None = None  # a sentence-transformers folder or name; MiniLM's by default
     longest: Count = 3  # words
-    diversity: Probability | None = None  # None: rank by likeness to the document alone
+    diversity: Probability | None = None  # None: rank by similarity to the document alone
     batch: Count = 1  # documents whose candidates are embedded together
     max_phrases: Count = 10
 
@@ -55,9 +55,9 @@ class KeyBert:
             diversity=config.diversity or 0.0,
             top_n=config.max_phrases,
         )
-        if not found:  # none of them has a word that is not a stopword
+        if not found:  # all words of all documents are stopwords
             return [[] for _ in documents]
-        # The library unpacks a list of one.
+        # For a single document, the library returns its phrases and not a list of lists.
         return [found] if len(documents) == 1 else found
 
 

@@ -1,38 +1,32 @@
-"""TextRank (Mihalcea and Tarau 2004): words ranked by PageRank over who stands beside whom.
+"""TextRank (Mihalcea and Tarau 2004): words ranked by PageRank over their co-occurrences.
 
-The graph's nodes are the stems of nouns and adjectives; two are joined where they occur within a
-window of words, in which all other words count as well. The best nodes are keywords, and keywords
-that stand together in the text are a phrase, scored by the sum of its words. Defaults are pke's:
-every node is a keyword. The paper keeps a third of them.
+The nodes of the graph are the stems of nouns and adjectives. Two are connected if they occur within
+a window of words, which counts all words of the text. The best nodes are keywords; adjacent
+keywords form a phrase, scored by the sum of its words. Defaults are those of pke, in which every
+node is a keyword. The paper keeps a third of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from keywright.config import Count, Fraction, Probability
-from keywright.errors import MissingExtraError
-from keywright.extractors._candidates import STOPWORDS, Text, is_word, runs
+from keywright.extractors import _graph
+from keywright.extractors._graph import Edges, Tagger, TaggerName
+from keywright.text.candidates import STOPWORDS, CandidateText, is_word, runs
 from keywright.types import Document, Prediction
 
-Tagger = Callable[[Sequence[str]], list[str]]
-"""The Penn Treebank tags of words."""
-
-NOUNS_AND_ADJECTIVES = ("NN", "JJ")  # with NNS, NNP, NNPS, JJR, JJS
 TOLERANCE = 1e-6  # of a node's rank, on average
-MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True)
 class Config:
-    window: Count = 2  # words, both ends included: 2 joins neighbours
+    window: Count = 2  # words, both ends included: 2 connects neighbours
     damping: Fraction = 0.85
-    keywords: Probability = 1.0  # the best share of the nodes, which phrases are made of
+    keywords: Probability = 1.0  # the share of the nodes, best first, that phrases consist of
     normalised: bool = False  # score phrases by the mean of their words
+    tagger: TaggerName = "textblob"
     max_phrases: Count = 10
 
 
@@ -47,7 +41,7 @@ class TextRank:
 
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
         for document in documents:
-            text = Text.of(document)
+            text = CandidateText.of(document)
             nodes = self._nodes(text)
             ranks = self._ranks(nodes)
             phrases = text.occurrences(runs(nodes, self._keywords(ranks).__contains__))
@@ -57,18 +51,19 @@ class TextRank:
             ]
             yield text.prediction(document, scored, self.config.max_phrases)
 
-    def _nodes(self, text: Text) -> list[str | None]:
+    def _nodes(self, text: CandidateText) -> list[str | None]:
         """The stems of nouns and adjectives, None for all other words."""
         return [
-            stem if _is_noun_or_adjective(tag) and is_word(word) and word not in STOPWORDS else None
-            for word, stem, tag in zip(text.words, text.stems, self.tag(text.words), strict=True)
+            stem if kind != "other" and is_word(word) and word not in STOPWORDS else None
+            for word, stem, kind in zip(text.words, text.stems, self.tag(text.words), strict=True)
         ]
 
     def _ranks(self, nodes: Sequence[str | None]) -> dict[str, float]:
         """The rank of every node, in order of first occurrence."""
-        numbers = {stem: i for i, stem in enumerate(dict.fromkeys(filter(None, nodes)))}
-        path = [None if stem is None else numbers[stem] for stem in nodes]
-        ranks = pagerank(len(numbers), edges(path, self.config.window), self.config.damping)
+        numbers, path = _graph.numbered(nodes)
+        pairs = _graph.cooccurrences(path, self.config.window)
+        edges = Edges.undirected(dict.fromkeys(pairs, 1.0))  # how often does not matter
+        ranks = _graph.pagerank(len(numbers), edges, self.config.damping, TOLERANCE)
         return dict(zip(numbers, ranks.tolist(), strict=True))
 
     def _keywords(self, ranks: dict[str, float]) -> set[str]:
@@ -80,52 +75,4 @@ class TextRank:
 
 
 def build(config: Config) -> TextRank:
-    return TextRank(config, _tagger())
-
-
-def edges(path: Sequence[int | None], window: int) -> set[tuple[int, int]]:
-    """Pairs of different nodes that occur together in a window, the smaller first."""
-    return {
-        (min(node, other), max(node, other))
-        for at, node in enumerate(path)
-        for other in path[at + 1 : at + window]
-        if node is not None and other is not None and node != other
-    }
-
-
-def pagerank(nodes: int, pairs: set[tuple[int, int]], damping: float) -> NDArray[np.float64]:
-    """The stationary visits of a walker who leaves for any node with probability 1 - damping.
-
-    `pairs` are joined both ways; from a node without any, the walker goes anywhere.
-    """
-    both = np.array([*pairs, *((b, a) for a, b in pairs)], dtype=np.int64).reshape(-1, 2)
-    source, target = both[:, 0], both[:, 1]
-    degree = np.bincount(source, minlength=nodes)
-    rank = np.full(nodes, 1 / max(1, nodes))
-    for _ in range(MOST_ROUNDS):
-        share = rank / np.maximum(degree, 1)
-        arriving = np.bincount(target, weights=share[source], minlength=nodes)
-        lost = rank[degree == 0].sum()
-        before, rank = rank, damping * arriving + (damping * lost + 1 - damping) / max(1, nodes)
-        if np.abs(rank - before).sum() < nodes * TOLERANCE:
-            break
-    return rank
-
-
-def _is_noun_or_adjective(tag: str) -> bool:
-    return tag.startswith(NOUNS_AND_ADJECTIVES)
-
-
-def _tagger() -> Tagger:
-    try:
-        from textblob.en import parser  # a lexicon of 94,000 words and suffix rules, all offline
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "textblob":
-            raise
-        what = "textrank's part-of-speech filter"
-        raise MissingExtraError(what, "textblob", "extractors") from None
-
-    def tag(words: Sequence[str]) -> list[str]:
-        return [tag for _, tag in parser.find_tags(list(words))]
-
-    return tag
+    return TextRank(config, _graph.tagger(config.tagger, "textrank"))

@@ -1,6 +1,6 @@
-"""TfIdf: the runs of one to three words that are frequent here and rare elsewhere.
+"""TfIdf: runs of up to three words that are frequent in the document and rare elsewhere.
 
-As pke defines it: score = count in the document * log2((1 + N) / (1 + documents that have it)),
+As pke defines it: score = count in the document * log2((1 + N) / (1 + documents that contain it)),
 over the stems of the words. Hasan and Ng (2010) found it hard to beat.
 """
 
@@ -14,7 +14,8 @@ from typing import Literal
 
 from keywright.config import Count
 from keywright.data.documents import read_documents
-from keywright.extractors._candidates import STOPWORDS, Span, Stems, Text, is_word, ngrams, runs
+from keywright.text.candidates import STOPWORDS, CandidateText, Span, is_word, ngrams, runs
+from keywright.text.reading import Stems
 from keywright.types import Document, Prediction
 
 FEWEST_LETTERS = 3
@@ -22,16 +23,16 @@ FEWEST_LETTERS = 3
 
 @dataclass(frozen=True)
 class Config:
-    documents: str | None = None  # a corpus to count in; None: the documents predicted on
+    documents: str | None = None  # a corpus to count in; None: the documents to predict for
     longest: Count = 3  # words
-    # Candidates do not contain these words. pke 1 left out punctuation only.
+    # Candidates do not contain these words. pke 1 excluded punctuation only.
     stoplist: Literal["english", "punctuation"] = "english"
     max_phrases: Count = 10
 
 
 @dataclass(frozen=True)
 class Frequencies:
-    """In how many of so many documents a candidate occurs."""
+    """In how many of the `documents` each candidate occurs."""
 
     documents: int
     counts: Counter[Stems]
@@ -43,7 +44,7 @@ class Frequencies:
 @dataclass(frozen=True)
 class TfIdf:
     config: Config
-    frequencies: Frequencies | None  # None: those of the documents predicted on
+    frequencies: Frequencies | None  # None: those of the documents to predict for
 
     @property
     def window(self) -> int | None:
@@ -55,7 +56,7 @@ class TfIdf:
             documents = list(documents)
             frequencies = count(documents, self.config)
         for document in documents:
-            text = Text.of(document)
+            text = CandidateText.of(document)
             scored = [
                 (places[0], len(places) * frequencies.rarity(candidate))
                 for candidate, places in text.occurrences(_spans(text, self.config)).items()
@@ -74,12 +75,12 @@ def count(documents: Iterable[Document], config: Config) -> Frequencies:
     number = 0
     for document in documents:
         number += 1
-        text = Text.of(document)
+        text = CandidateText.of(document)
         counts.update(text.occurrences(_spans(text, config)).keys())
     return Frequencies(number, counts)
 
 
-def _spans(text: Text, config: Config) -> Iterator[Span]:
+def _spans(text: CandidateText, config: Config) -> Iterator[Span]:
     stopwords = STOPWORDS if config.stoplist == "english" else frozenset()
     for run in runs(text.words, lambda word: is_word(word) and word not in stopwords):
         for start, end in ngrams(run, config.longest):

@@ -1,8 +1,8 @@
-"""YAKE! (Campos et al. 2020), by its authors' library: statistics of the one document.
+"""YAKE! (Campos et al. 2020), by its authors' library: statistics of a single document.
 
-Candidates are runs of words without stopwords at their ends, ranked by their words' frequency,
-case, place, neighbours and spread over sentences. A phrase's score is YAKE's with its sign turned:
-theirs is better the lower it is.
+Candidates are runs of words without stopwords at their ends, ranked by the frequency, case,
+position, neighbours and spread over sentences of their words. The score of a phrase is YAKE's with
+the opposite sign, because low values are best there.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from keywright.types import Document, Prediction
 
 @dataclass(frozen=True)
 class Config:
-    """Defaults are the library's, but for the number of phrases."""
+    """Defaults are those of the library, except for the number of phrases."""
 
     language: str = "en"
     longest: Count = 3  # words
-    similarity: Probability = 0.9  # of two phrases more alike, only the better one is listed
+    similarity: Probability = (
+        0.9  # of two phrases more similar than this, only the better is listed
+    )
     co_occurrence: Count = 1  # words on each side that count as neighbours
     max_phrases: Count = 10
 

@@ -1,4 +1,4 @@
-"""From a model's predictions to keyphrases a reader can use: where they stand, how sure they are.
+"""From a model's predictions to keyphrases for readers, with their places and probabilities.
 
-Nothing here knows a model: windows go to a predictor, phrases come back.
+Nothing here depends on a particular model: windows go to a predictor, and phrases come back.
 """

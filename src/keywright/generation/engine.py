@@ -2,89 +2,136 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
+import msgspec
+
 from keywright.errors import ConfigError
 from keywright.generation.keyphrases import Keyphrase, keyphrases
-from keywright.generation.language import looks_english
+from keywright.generation.language import language_of
 from keywright.generation.vocabulary import Controlled, Mode
 from keywright.generation.windows import combine, windows
-from keywright.predictor import DEFAULT, Loaded, load
+from keywright.predictor import DEFAULT, LoadedModel, load
+from keywright.sources import text as plain_text
+from keywright.text.languages import ENGLISH, NAMES
 from keywright.types import Document, Prediction
 from keywright.vocabularies.terms import Terms
 
-# About as many words as a document has in what models are trained on; longer ones are windowed.
+# About the length of the documents that models are trained on; longer ones are split into windows.
+# A model that says how many words of a document it reads at once gets windows of this length.
 WINDOW_WORDS = 300
 FEWEST_WINDOW_WORDS = 20
+# Readers expect one keyphrase for this many words, up to a number that they can take in. Phrases
+# that do not occur in the text need a higher probability to be shown unasked.
+WORDS_PER_PHRASE, MOST_EXPECTED = 25, 10
+MOST_UNASKED = 20
+MIN_ABSENT = 0.1
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which of a document's keyphrases are wanted.
+class Selection:
+    """Which of a document's keyphrases to return.
 
-    `precision` keeps as many of the best as are expected to be right in this share: the mean of
-    calibrated probabilities is the expected precision. It is reached for every document by
-    itself, and so for any collection of them; a document of doubtful phrases gets none.
+    `top` is the largest number of keyphrases (0 = all). Without `top`, `min_confidence` and
+    `precision` the number follows from the document: the keyphrases that the model recommends, and
+    more of the present ones if readers expect more of a text of this length.
+
+    `precision` keeps the longest list of best keyphrases whose expected precision, the mean of
+    their calibrated probabilities, is at least this. It holds for every document, and therefore for
+    any collection of documents; a document without sufficiently probable keyphrases gets none.
     """
 
     top: int | None = None
-    min_probability: float = 0.0
+    min_confidence: float = 0.0
     present: bool = True
     absent: bool = True
     precision: float | None = None
 
     def __post_init__(self) -> None:
-        if self.top is not None and self.top < 1:
-            raise ConfigError(f"top is {self.top}; it must be at least 1")
-        if not 0 <= self.min_probability <= 1:
+        if self.top is not None and self.top < 0:
+            raise ConfigError(f"top is {self.top}; it must be at least 1, or 0 for all")
+        if not 0 <= self.min_confidence <= 1:
             raise ConfigError(
-                f"the least probability is {self.min_probability}; it must lie between 0 and 1"
+                f"min_confidence is {self.min_confidence}; it must be between 0 and 1"
             )
         if self.precision is not None and not 0 < self.precision <= 1:
-            raise ConfigError(f"precision is {self.precision}; it must lie above 0 and up to 1")
+            raise ConfigError(
+                f"precision is {self.precision}; it must be greater than 0 and at most 1"
+            )
         if not self.present and not self.absent:
-            raise ConfigError("neither present nor absent keyphrases are wanted: choose one")
+            raise ConfigError(
+                "present and absent keyphrases are both excluded; allow at least one kind"
+            )
 
-    def __call__(self, found: Iterable[Keyphrase]) -> list[Keyphrase]:
-        kept = [
-            one
-            for one in found
-            if (self.present if one.present else self.absent)
-            # A phrase without a probability cannot fall below one.
-            and (one.probability is None or one.probability >= self.min_probability)
-        ]
-        return kept[: self._precise(kept)][: self.top]
+    @property
+    def automatic(self) -> bool:
+        """Whether the number of keyphrases follows from the document."""
+        return self.top is None and not self.min_confidence and self.precision is None
+
+    def __call__(self, found: Iterable[Keyphrase], words: int) -> list[Keyphrase]:
+        """Select from all keyphrases, best first, of a document with this many words."""
+        kept = [keyphrase for keyphrase in found if self._allows(keyphrase)]
+        if self.automatic:
+            return _suitable(kept, min(MOST_EXPECTED, words // WORDS_PER_PHRASE))
+        return kept[: self._precise(kept)][: self.top or None]
+
+    def _allows(self, keyphrase: Keyphrase) -> bool:
+        if not (self.present if keyphrase.present else self.absent):
+            return False
+        # Without a probability there is nothing to compare.
+        return keyphrase.probability is None or keyphrase.probability >= self.min_confidence
 
     def _precise(self, best_first: Sequence[Keyphrase]) -> int | None:
-        """How many of the best have a mean probability of at least `precision`."""
+        """How many of the best have a mean probability of at least `precision` (None = all)."""
         if self.precision is None:
             return None
         total, enough = 0.0, 0
-        for count, one in enumerate(best_first, 1):
-            if one.probability is None:
+        for count, keyphrase in enumerate(best_first, 1):
+            if keyphrase.probability is None:
                 break
-            total += one.probability
-            # Best first, the mean never rises again; rounding must not end it too early.
+            total += keyphrase.probability
+            # The mean never rises again. Rounding errors must not end the list too early.
             if total / count >= self.precision - 1e-9:
                 enough = count
         return enough
 
 
-EVERYTHING = Wanted()
+def _suitable(best_first: Sequence[Keyphrase], expected: int) -> list[Keyphrase]:
+    """The recommended keyphrases, and the next best present ones up to the expected number."""
+    missing = expected - sum(phrase.recommended and phrase.present for phrase in best_first)
+    chosen = []
+    for phrase in best_first:
+        if phrase.present:
+            wanted = phrase.recommended or missing > 0
+            missing -= wanted and not phrase.recommended
+        else:
+            sure = phrase.probability is None or phrase.probability >= MIN_ABSENT
+            wanted = phrase.recommended and sure
+        if wanted:
+            chosen.append(phrase)
+    return chosen[:MOST_UNASKED]
+
+
+DEFAULT_SELECTION = Selection()
 
 
 class Keywright:
     """Generates keyphrases for texts.
 
-    `model` is what `keywright.predictor.load` takes: the model that comes with the package by
-    default, the folder of another, or the name of an extractor such as "textrank". One object may
-    be used by many threads; pickled, it loads its model again where it arrives. With a
-    `vocabulary` (a file or `Terms`) keyphrases are its terms; see docs/vocabularies.md.
+    `model` is what `keywright.predictor.load` accepts: "default" for the model that comes with the
+    package, the folder of another, or the name of an extractor such as "textrank". One object can
+    be shared by threads; when it is unpickled, it loads its model again. With a `vocabulary` (a
+    file or `Terms`) keyphrases are its terms, all of which are scored for every text if the model
+    is a ranker, as the default one is; see docs/vocabularies.md.
 
         kw = Keywright()
         kw.generate("Heat pumps in old houses ...")       # a list of Keyphrase
@@ -101,74 +148,137 @@ class Keywright:
         **options: Any,
     ) -> None:
         self._settings = (model, window_words, vocabulary, vocabulary_mode, options)
-        self._keyphrases = _in_words_of(vocabulary, vocabulary_mode)
-        self._loaded: Loaded = load(model, **options)
+        terms = Terms.load(vocabulary) if isinstance(vocabulary, str | Path) else vocabulary
+        self._loaded: LoadedModel = load(model, **options)
+        if terms is not None:
+            self._loaded = self._loaded.with_terms(name for term in terms for name in term.names)
+        self._keyphrases = _mapping(terms, vocabulary_mode, self._loaded)
         self._window_words = _window_words(window_words, self._loaded.most_words)
-        # Predictors may cache; one batch at a time keeps them simple and costs no speed, since
-        # the work inside a batch already uses all threads.
+        # Predictors need not be safe for threads. One batch at a time costs no speed, because the
+        # work inside a batch already uses all cores.
         self._lock = threading.Lock()
 
     @property
     def calibrated(self) -> bool:
-        """Whether a phrase's probability is how often such phrases are right."""
+        """Whether probabilities are calibrated: a phrase with 0.4 is right in 40% of cases."""
         return self._loaded.calibrated or self._loaded.confidence is not None
 
     @property
     def needs_all(self) -> bool:
-        """Whether the keyphrases of a document depend on all others given with it."""
+        """Whether the keyphrases of a document depend on all documents given with it."""
         return self._loaded.window is None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, self._settings
+        return _restored, self._settings
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a str is an iterable of str, too
-        self, texts: str | Document, wanted: Wanted = ...
+        self, texts: str | Document, selection: Selection = ...
     ) -> list[Keyphrase]: ...
 
     @overload
     def generate(
-        self, texts: Iterable[str | Document], wanted: Wanted = ...
+        self, texts: Iterable[str | Document], selection: Selection = ...
     ) -> Iterator[list[Keyphrase]]: ...
 
     def generate(
-        self, texts: str | Document | Iterable[str | Document], wanted: Wanted = EVERYTHING
+        self,
+        texts: str | Document | Iterable[str | Document],
+        selection: Selection = DEFAULT_SELECTION,
     ) -> list[Keyphrase] | Iterator[list[Keyphrase]]:
-        """The keyphrases of a text, or of each of many texts, best first."""
-        if wanted.precision is not None and not self.calibrated:
+        """The keyphrases of one text, or of each of several texts, best first."""
+        if selection.precision is not None and not self.calibrated:
             raise ConfigError(
-                f"{self._settings[0]} has no calibrated probabilities, which a wanted precision "
-                "needs; use a model exported with --confidence, or give a calibration"
+                f"{self._settings[0]} has no calibrated probabilities, which precision requires; "
+                "use a model exported with --confidence, or give a calibration"
             )
         if isinstance(texts, str | Document):
-            return next(self._stream([texts], wanted))
-        return self._stream(texts, wanted)
+            return next(self._stream([texts], selection))
+        return self._stream(texts, selection)
+
+    @classmethod
+    def adapt(
+        cls,
+        documents: Iterable[Document],
+        output: str | Path | None = None,
+        *,
+        model: str | Path = DEFAULT,
+        report: Callable[[str], None] | None = None,
+    ) -> Keywright:
+        """A model adapted to your own documents and their keyphrases; see docs/adapting.md.
+
+        It is written to the new folder `output`, or to a temporary one that lasts as long as this
+        process. `report` is called with lines of text about the progress and with cross-validated
+        scores before and after.
+
+            kw = Keywright.adapt(documents, "my-model", report=print)
+            kw = Keywright("my-model")  # later
+        """
+        # Imported here, because generating keyphrases does not need it.
+        from keywright.adaptation.adapt import adapt
+
+        if isinstance(documents, str | Path):
+            raise ConfigError("documents is a path; read it with keywright.data.documents first")
+        if output is None:
+            output = Path(_temporary()) / "adapted"
+        report = report or (lambda text: None)
+        for line in adapt(documents, output, model, report).lines():
+            report(line)
+        return cls(output)
 
     def warnings(self, document: Document) -> list[str]:
-        """What speaks against trusting the keyphrases of a document, each in a few words."""
-        if self._loaded.english is None or looks_english(document.text):
-            return []
-        return [f"does not look English; {self._loaded.english}"]
+        """Reasons to doubt the keyphrases of a document, each in a few words."""
+        if self._loaded.english is not None:
+            language = language_of(document.text)
+            if language != ENGLISH:
+                return [self._other_language(language)]
+        if self._loaded.is_familiar is not None and not self._loaded.is_familiar(document):
+            return ["is unlike the texts this model learned from: probabilities are rough"]
+        return []
+
+    def _other_language(self, language: str | None) -> str:
+        if self._loaded.elsewhere is None:
+            return f"does not look English; {self._loaded.english}"
+        name = f"is in {NAMES[language]}" if language else "is in a language that is not known"
+        return (
+            f"{name}; {self._loaded.english}, so phrases of the text are ranked by frequency and "
+            "place, without probabilities"
+        )
+
+    def _is_elsewhere(self, document: Document) -> bool:
+        """Whether another predictor reads a document, because of its language."""
+        elsewhere = self._loaded.elsewhere is not None
+        return elsewhere and language_of(document.text) != ENGLISH
 
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        """Predictions, one for each document: long documents in windows, combined."""
+        """One prediction per document; those of a long document's windows are combined."""
         for _, prediction in self._predicted(documents):
             yield prediction
 
-    def _stream(self, texts: Iterable[str | Document], wanted: Wanted) -> Iterator[list[Keyphrase]]:
-        documents = (
-            text if isinstance(text, Document) else Document(title="", body=text) for text in texts
-        )
-        for document, prediction in self._predicted(documents):
-            yield wanted(self._keyphrases(document, prediction))
+    def _stream(
+        self, texts: Iterable[str | Document], selection: Selection
+    ) -> Iterator[list[Keyphrase]]:
+        given: deque[str | Document] = deque()
+
+        def documents() -> Iterator[Document]:
+            for text in texts:
+                given.append(text)
+                yield text if isinstance(text, Document) else _document(text)
+
+        for document, prediction in self._predicted(documents()):
+            found = self._keyphrases(document, prediction)
+            selected = selection(found, word_count(document))
+            text = given.popleft()
+            yield selected if isinstance(text, Document) else _placed(selected, document, text)
 
     def _predicted(self, documents: Iterable[Document]) -> Iterator[tuple[Document, Prediction]]:
-        """Every document with its prediction; windows of many documents share the batches."""
+        """Every document with its prediction; batches mix windows of several documents."""
         waiting: deque[tuple[Document, int]] = deque()
 
         def pieces() -> Iterator[Document]:
             for document in documents:
-                cut = windows(document, self._window_words) if document.text.strip() else []
+                readable = document.text.strip() and not self._is_elsewhere(document)
+                cut = windows(document, self._words_of_windows(document)) if readable else []
                 waiting.append((document, len(cut)))
                 yield from cut
 
@@ -187,6 +297,14 @@ class Keywright:
             yield document, self._joined(document, found[:count])
             del found[:count]
 
+    def _words_of_windows(self, document: Document) -> int:
+        if self._window_words is not None:
+            return self._window_words
+        if self._loaded.words_read is not None:
+            return self._loaded.words_read(document)
+        most = self._loaded.most_words
+        return WINDOW_WORDS if most is None else min(WINDOW_WORDS, most)
+
     def _locked(self, documents: Iterable[Document]) -> Iterator[Prediction]:
         predicted = self._loaded.predictor.predict(documents)
         while True:
@@ -197,34 +315,68 @@ class Keywright:
             yield prediction
 
     def _joined(self, document: Document, found: list[Prediction]) -> Prediction:
-        """An empty text has no windows, and so no keyphrases."""
-        if not found:
-            return Prediction(document_id=document.id, phrases=())
-        return self._loaded.judged(document, combine(document, found))
+        """The prediction for a document from those of its windows; an empty text has none."""
+        if found:
+            return self._loaded.judged(document, combine(document, found))
+        if self._loaded.elsewhere is not None and document.text.strip():
+            return next(iter(self._loaded.elsewhere.predict([document])))
+        return Prediction(document_id=document.id, phrases=())
 
 
-def _window_words(wanted: int | None, most: int | None) -> int:
-    """The words of a window; one that a model does not read whole would be cut silently."""
-    if wanted is None:
-        return WINDOW_WORDS if most is None else min(WINDOW_WORDS, most)
-    if wanted < FEWEST_WINDOW_WORDS:
+def word_count(document: Document) -> int:
+    """The length of a document, on which the number of its keyphrases depends."""
+    return len(document.text.split())
+
+
+def _document(text: str) -> Document:
+    """The document of a text, as if read from a file: its first line may be the title."""
+    return msgspec.structs.replace(plain_text.document(text, ""), id=None)
+
+
+def _placed(found: Sequence[Keyphrase], document: Document, text: str) -> list[Keyphrase]:
+    """Keyphrases with their places in `text`, from which the document was made."""
+    title = len(text) - len(text.lstrip())
+    body = len(text.rstrip()) - len(document.text)  # the body ends where the text does
+    end = len(document.title)
+
+    def moved(place: tuple[int, int]) -> tuple[int, int]:
+        by = title if place[1] <= end else body
+        return place[0] + by, place[1] + by
+
+    return [
+        msgspec.structs.replace(phrase, places=tuple(map(moved, phrase.places))) for phrase in found
+    ]
+
+
+def _temporary() -> str:
+    """A new folder that is removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="keywright-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _window_words(given: int | None, most: int | None) -> int | None:
+    """The words of a window, at most as many as the model reads; None if the model chooses."""
+    if given is None:
+        return None
+    if given < FEWEST_WINDOW_WORDS:
         raise ConfigError(
-            f"window_words is {wanted}; a window needs at least {FEWEST_WINDOW_WORDS} words"
+            f"window_words is {given}; a window needs at least {FEWEST_WINDOW_WORDS} words"
         )
-    if most is not None and wanted > most:
-        raise ConfigError(f"window_words is {wanted}; this model reads at most {most} words")
-    return wanted
+    if most is not None and given > most:
+        raise ConfigError(f"window_words is {given}; this model reads at most {most} words")
+    return given
 
 
-def _in_words_of(
-    vocabulary: str | Path | Terms | None, mode: Mode
+def _mapping(
+    terms: Terms | None, mode: Mode, loaded: LoadedModel
 ) -> Callable[[Document, Prediction], list[Keyphrase]]:
-    if vocabulary is None:
-        return keyphrases
-    return Controlled(vocabulary if isinstance(vocabulary, Terms) else Terms.load(vocabulary), mode)
+    if terms is None:
+        return partial(keyphrases, direction=loaded.direction)
+    return Controlled(terms, mode)
 
 
-def _again(
+def _restored(
     model: str | Path,
     window_words: int | None,
     vocabulary: str | Path | Terms | None,

@@ -9,17 +9,22 @@ from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from keywright.calibration import perplexity
-from keywright.generation.sentences import sentences
-from keywright.text.stem import stem
-from keywright.text.tokenise import DIGIT, plain, spans
+from keywright.generation import sections
+from keywright.generation.sentences import Sentence, sentences
+from keywright.predictor import Direction
+from keywright.text.reading import Characters, Reading, Stems, literal_stems
 from keywright.types import Document, Prediction, ScoredPhrase
 
-Stems = tuple[str, ...]
 # Words of a phrase. A model may copy an endless word of a hostile text, and near-repeats are found
 # by all runs of a phrase's words.
 LONGEST = 50
+# The share of a phrase's probability from which on a longer one that contains it is preferred.
+NEARLY = 0.5
+# The least cosine of a phrase and a sentence that is shown as evidence for it.
+LEAST_SIMILARITY = 0.3
 # Marks that models know and readers do not.
 _MARK = re.compile(r"<\w+>")
 # Blanks that tokenising put around marks: "alzheimer ' s disease", "internet of things ( iot )".
@@ -30,12 +35,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class Keyphrase(msgspec.Struct, frozen=True, kw_only=True):
     """A keyphrase of a document.
 
-    `probability` is the chance that it is right (None where a model gives none). `places` are the
-    characters [start, end) of `Document.text` where a present phrase stands; `evidence` is the
-    sentence most related to an absent one.
+    `probability` is the probability that it is right (None if the model gives none). `places` are
+    the characters [start, end) of `Document.text` at which a present phrase occurs; `evidence` is
+    the sentence most related to an absent one.
 
-    Where a vocabulary was asked for, `text` is its term's preferred name, `id` the term's
-    identifier and `written` the phrase as the text or the model has it; `new` phrases mean no term.
+    `recommended` is False for phrases beyond the number that suits the document; `stated` phrases
+    are keywords that the document itself lists.
+
+    With a vocabulary, `text` is the preferred name of a term, `id` the term's identifier and
+    `written` the phrase as the text or the model has it; `new` phrases match no term.
     """
 
     text: str
@@ -46,168 +54,207 @@ class Keyphrase(msgspec.Struct, frozen=True, kw_only=True):
     id: str | None = None
     written: str | None = None
     new: bool = False
-
-
-def literal_stems(text: str) -> Stems:
-    """The stems of a text's words. Numbers stay what they are: type 1 is not type 2."""
-    return tuple(_literal_stem(span.text) for span in spans(text))
-
-
-def _literal_stem(word: str) -> str:
-    return stem(plain(word).lower())
+    recommended: bool = True
+    stated: bool = False
 
 
 def tidy(text: str) -> str:
-    """A text in one line that is safe to print."""
+    """The text in one line that is safe to print."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
-class Text:
-    """A document's text, searched for phrases."""
+class SearchedText:
+    """A document's text, in which phrases and the sentences related to them are found.
 
-    def __init__(self, document: Document) -> None:
-        self.text = document.text
-        self._title_end = len(document.title)
-        self._spans = spans(self.text)
-        self._stems = [_literal_stem(span.text) for span in self._spans]
-        self._positions: dict[str, list[int]] = defaultdict(list)
-        for at, word in enumerate(self._stems):
-            self._positions[word].append(at)
-            if word.isdecimal():  # a model that knows no numbers writes <digit> for any
-                self._positions[DIGIT].append(at)
+    `direction` says what words mean; without it sentences are related by the words they share.
+    """
+
+    def __init__(self, document: Document, direction: Direction | None = None) -> None:
+        self._reading = Reading.of(document)
+        self._direction = direction
+        self.text = self._reading.text
 
     @cached_property
     def cased(self) -> bool:
-        """Whether capitals say something: prepared texts have none."""
+        """Whether capitals carry information: prepared texts have none."""
         return self.text != self.text.lower()
 
-    def places(self, phrase: Stems) -> list[tuple[int, int]]:
-        """Where a phrase stands, as characters [start, end), never across the title's end.
+    def places(self, phrase: Stems) -> list[Characters]:
+        """Where a phrase occurs; see `Reading.places`."""
+        return self._reading.places(phrase)
 
-        If `<digit>` stands for several numbers, these are the places of the commonest one.
-        """
-        found: dict[Stems, list[tuple[int, int]]] = {}
-        for at in self._runs(phrase):
-            start, end = self._spans[at].start, self._spans[at + len(phrase) - 1].end
-            if not start < self._title_end < end:
-                spelled = tuple(self._stems[at : at + len(phrase)])
-                found.setdefault(spelled, []).append((start, end))
-        return max(found.values(), key=len, default=[])
-
-    def _runs(self, phrase: Stems) -> Iterator[int]:
-        """Tokens at which a phrase begins, by way of its rarest word."""
-        if not phrase:
-            return
-        positions = [self._positions.get(word, []) for word in phrase]
-        rarest = min(range(len(phrase)), key=lambda i: len(positions[i]))
-        for at in positions[rarest]:
-            first = at - rarest
-            here = self._stems[max(first, 0) : first + len(phrase)]
-            if len(here) == len(phrase) and all(map(_stands_for, phrase, here)):
-                yield first
-
-    def surface(self, places: Sequence[tuple[int, int]]) -> str:
-        """The commonest spelling at these places, the first one on ties, in one line."""
+    def surface(self, places: Sequence[Characters]) -> str:
+        """The most frequent spelling at these places, the first one on ties, in one line."""
         spellings = Counter(tidy(self.text[start:end]) for start, end in places)
         best = max(spellings.values())
         return next(text for text, count in spellings.items() if count == best)
 
+    def stated(self, probability: float | None) -> dict[Stems, Keyphrase]:
+        """The keywords that the text lists as such, by their literal stems."""
+        found: dict[Stems, Keyphrase] = {}
+        for start, end in sections.stated(self.text):
+            written = tidy(self.text[start:end])
+            stems = literal_stems(written)
+            places = tuple(self.places(stems))
+            if places:
+                found.setdefault(
+                    stems,
+                    Keyphrase(
+                        text=written,
+                        probability=probability,
+                        present=True,
+                        places=places,
+                        stated=True,
+                    ),
+                )
+        return found
+
     @cached_property
-    def _sentences(self) -> list[str]:
-        # A title is a sentence of its own, though no full stop ends it.
-        parts = self.text[: self._title_end], self.text[self._title_end :]
-        return [sentence.text for part in parts for sentence in sentences(part)]
+    def _sentences(self) -> list[Sentence]:
+        # A title is a sentence of its own, even without a full stop.
+        end = self._reading.title_end
+        body = [
+            Sentence(text, start + end, stop + end)
+            for text, start, stop in sentences(self.text[end:])
+        ]
+        return [*sentences(self.text[:end]), *body]
 
     @cached_property
     def _sentences_with(self) -> dict[str, list[int]]:
-        """For every stem the sentences that have it."""
+        """For every stem the sentences that contain it."""
         found: dict[str, list[int]] = defaultdict(list)
-        for number, sentence in enumerate(self._sentences):
-            for word in set(literal_stems(sentence)):
-                found[word].append(number)
+        for number, stems in enumerate(self._sentence_stems):
+            for stem in stems:
+                found[stem].append(number)
         return found
 
+    @cached_property
+    def _sentence_stems(self) -> list[set[str]]:
+        stems, spans = self._reading.literal.stems, self._reading.literal_spans
+        places = (spans.between(sentence.start, sentence.end) for sentence in self._sentences)
+        return [set(stems[words.start : words.stop]) for words in places]
+
     def most_related(self, phrase: Stems) -> str | None:
-        """The sentence that shares most with a phrase, rare words counting more."""
+        """The sentence closest to a phrase in meaning, or the one that shares most words with it.
+
+        None if there is no such sentence: evidence that is not about the phrase would mislead.
+        """
+        found = (
+            self._shares_most(phrase) if self._meaning is None else self._meaning.closest(phrase)
+        )
+        return None if found is None else tidy(self._sentences[found].text)
+
+    @cached_property
+    def _meaning(self) -> _Sentences | None:
+        if self._direction is None:
+            return None
+        return _Sentences(self._direction, self._sentence_stems)
+
+    def _shares_most(self, phrase: Stems) -> int | None:
+        """The sentence that shares most with a phrase, where rare words count more."""
         scores: dict[int, float] = defaultdict(float)
         for word in set(phrase):
             having = self._sentences_with.get(word, [])
             for number in having:
                 scores[number] += 1 / len(having)
-        if not scores:
-            return None
-        best = max(scores, key=lambda number: (scores[number], -number))
-        return tidy(self._sentences[best])
+        return max(scores, key=lambda number: (scores[number], -number), default=None)
 
 
-def _stands_for(word: str, other: str) -> bool:
-    return word == other or (word == DIGIT and other.isdecimal())
+class _Sentences:
+    """What the sentences of a text mean."""
+
+    def __init__(self, direction: Direction, sentences: Sequence[set[str]]):
+        self._direction = direction
+        self._matrix = np.stack([direction(sorted(stems)) for stems in sentences])  # [N, D]
+
+    def closest(self, phrase: Stems) -> int | None:
+        similarities = self._matrix @ self._direction(phrase)
+        best = int(similarities.argmax())
+        return best if similarities[best] >= LEAST_SIMILARITY else None
 
 
-class Candidate(NamedTuple):
+class RankedPhrase(NamedTuple):
+    """A predicted phrase; `rank` is its place in the prediction."""
+
     stems: Stems
     phrase: ScoredPhrase
     rank: int
     probability: float | None
 
 
-def keyphrases(document: Document, prediction: Prediction) -> list[Keyphrase]:
-    """A prediction's phrases without near-repeats, best first."""
-    text = Text(document)
-    made = (spelled(text, candidate) for candidate in merge(candidates(prediction)))
-    return [one for one in made if one is not None]
+def keyphrases(
+    document: Document, prediction: Prediction, direction: Direction | None = None
+) -> list[Keyphrase]:
+    """A prediction's phrases without near-repeats, best first; before them the stated ones."""
+    text = SearchedText(document, direction)
+    ranked = rank(prediction)
+    calibrated = any(phrase.probability is not None for phrase in ranked)
+    stated = text.stated(probability=1.0 if calibrated else None)
+    merged = merge(phrase for phrase in ranked if phrase.stems not in stated)
+    spelled = (spell(text, phrase) for phrase in merged)
+    return [*stated.values(), *(keyphrase for keyphrase in spelled if keyphrase is not None)]
 
 
-def spelled(text: Text, candidate: Candidate) -> Keyphrase | None:
-    """A candidate as the text has it; None where nothing says how it is written."""
-    places = tuple(text.places(candidate.stems))
-    if not places and _MARK.search(candidate.phrase.text):
-        return None  # "windows <digit>": only the text could say which
+def spell(text: SearchedText, ranked: RankedPhrase) -> Keyphrase | None:
+    """A phrase as the text has it; None if its spelling is unknown."""
+    places = tuple(text.places(ranked.stems))
+    if not places and _MARK.search(ranked.phrase.text):
+        return None  # "windows <digit>": only the text could tell the number
     return Keyphrase(
-        text=text.surface(places) if places else _SPLIT_OFF.sub("", tidy(candidate.phrase.text)),
-        probability=candidate.probability,
+        text=text.surface(places) if places else _SPLIT_OFF.sub("", tidy(ranked.phrase.text)),
+        probability=ranked.probability,
         present=bool(places),
         places=places,
-        evidence=None if places else text.most_related(candidate.stems),
+        evidence=None if places else text.most_related(ranked.stems),
+        recommended=ranked.phrase.recommended,
     )
 
 
-def candidates(prediction: Prediction) -> list[Candidate]:
+def rank(prediction: Prediction) -> list[RankedPhrase]:
     """The phrases that have words, and not too many for a phrase, best first."""
-    # Where some phrases have a calibrated probability, one that is not must not stand beside it.
+    # If some phrases have calibrated probabilities, others must not be mixed with them.
     calibrated = any(phrase.confidence is not None for phrase in prediction.phrases)
     found = []
-    for rank, phrase in enumerate(prediction.phrases):
+    for number, phrase in enumerate(prediction.phrases):
         stems = literal_stems(phrase.text)
         if len(stems) <= LONGEST and any(any(map(str.isalnum, word)) for word in stems):
             probability = phrase.confidence if calibrated else perplexity.confidence(phrase)
-            found.append(Candidate(stems, phrase, rank, probability))
+            found.append(RankedPhrase(stems, phrase, number, probability))
     return sorted(
         found,
-        key=lambda one: (-(one.probability if one.probability is not None else 0.0), one.rank),
+        key=lambda phrase: (-(phrase.probability or 0.0), phrase.rank),
     )
 
 
-def merge(ranked: Iterable[Candidate]) -> list[Candidate]:
-    """Drop near-repeats, keeping the better: other inflections or word order, and of two phrases
-    of which one contains the other ("network", "neural network") the less probable."""
-    kept: list[Candidate] = []
-    whole: set[Stems] = set()  # the kept phrases
-    inside: set[Stems] = set()  # and all runs of their words
+def merge(ranked: Iterable[RankedPhrase]) -> list[RankedPhrase]:
+    """Drop phrases that nearly repeat a more probable one.
+
+    Near-repeats are other inflections, another word order, and phrases of which one contains the
+    other ("network", "neural network"). Of those the longer one is kept if it is nearly as
+    probable, because it is more specific.
+    """
+    kept: dict[Stems, RankedPhrase] = {}
+    inside: set[Stems] = set()  # the kept phrases and all runs of their words
     sorted_words: set[Stems] = set()
-    for one in ranked:
-        runs = set(_runs_of(one.stems))
-        if (
-            one.stems in inside
-            or not whole.isdisjoint(runs)
-            or tuple(sorted(one.stems)) in sorted_words
-        ):
+    for phrase in ranked:
+        if phrase.stems in inside or tuple(sorted(phrase.stems)) in sorted_words:
             continue
-        kept.append(one)
-        whole.add(one.stems)
+        runs = set(_runs_of(phrase.stems))
+        shorter = [kept[run] for run in runs if run in kept]
+        if not all(_is_preferred(phrase, other) for other in shorter):
+            continue
+        for other in shorter:
+            del kept[other.stems]
+        kept[phrase.stems] = phrase
         inside |= runs
-        sorted_words.add(tuple(sorted(one.stems)))
-    return kept
+        sorted_words.add(tuple(sorted(phrase.stems)))
+    return list(kept.values())
+
+
+def _is_preferred(longer: RankedPhrase, shorter: RankedPhrase) -> bool:
+    if longer.probability is None or shorter.probability is None:
+        return False
+    return longer.probability >= NEARLY * shorter.probability
 
 
 def _runs_of(stems: Stems) -> Iterator[Stems]:

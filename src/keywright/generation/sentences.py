@@ -1,16 +1,22 @@
-"""Sentences of a text, with their places."""
+"""Splits a text into sentences."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-# A full stop ends a sentence unless it follows one of these, or an initial such as "J.".
+# A full stop ends a sentence unless it follows one of these or an initial such as "J.".
 _ABBREVIATIONS = frozenset(
     ["e.g", "i.e", "etc", "al", "vs", "cf", "fig", "figs", "eq", "eqs", "sec", "dr", "mr", "mrs",
      "ms", "prof", "st", "no", "vol", "pp", "approx", "resp", "ca", "inc", "ltd"]
 )  # fmt: skip
-_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s+[\"'“‘(\[]?[A-Z0-9\u00c0-\u00de])|\n\s*\n|[。！？]")
+# The longest end of a word that `_is_abbreviation` looks at, opening brackets and quotes included.
+_LOOK_BACK = 40
+# A run of marks is tried once, from its first mark, and never given back: otherwise a run of n
+# marks that ends no sentence would take n * n steps.
+_END = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s++[\"'“‘(\[]?[A-Z0-9\u00c0-\u00de])|\n\s*\n|[。！？]"
+)
 
 
 class Sentence(NamedTuple):
@@ -22,11 +28,12 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> list[Sentence]:
-    """A text cut at sentence ends and blank lines; white space around sentences is left out."""
+    """A text split at sentence ends and blank lines, without white space around sentences."""
     found = []
     start = 0
     for match in _END.finditer(text):
-        if match[0][0] == "." and _is_abbreviation(text[start : match.start()]):
+        before = text[max(start, match.start() - _LOOK_BACK) : match.start()]
+        if match[0][0] == "." and _is_abbreviation(before):
             continue
         found.append(_trimmed(text, start, match.end()))
         start = match.end()

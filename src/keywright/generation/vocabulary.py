@@ -9,16 +9,11 @@ from typing import Literal, get_args
 import msgspec
 
 from keywright.errors import UnknownNameError
-from keywright.generation.keyphrases import (
-    Keyphrase,
-    Text,
-    candidates,
-    literal_stems,
-    merge,
-    spelled,
-)
+from keywright.generation.keyphrases import Keyphrase, SearchedText, merge, rank, spell
+from keywright.text.reading import Characters, literal_stems
 from keywright.types import Document, Prediction
-from keywright.vocabularies.terms import Term, Terms
+from keywright.vocabularies.term import Term
+from keywright.vocabularies.terms import Terms
 
 Mode = Literal["only", "mark"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -28,8 +23,8 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 class Controlled:
     """Maps a prediction to the terms of a vocabulary.
 
-    `only` keeps what means a term; `mark` keeps all, and marks what does not as new. Phrases that
-    mean the same term become one, with the best of their probabilities.
+    `only` keeps phrases that match a term; `mark` keeps all and marks those that match none as
+    new. Phrases that match the same term become one, with the highest of their probabilities.
     """
 
     terms: Terms
@@ -40,42 +35,44 @@ class Controlled:
             raise UnknownNameError("vocabulary mode", self.mode, MODES)
 
     def __call__(self, document: Document, prediction: Prediction) -> list[Keyphrase]:
-        text = Text(document)
-        ranked = candidates(prediction)
-        # Terms are not near-repeats of each other: the vocabulary tells them apart.
-        distinct = {candidate.rank for candidate in merge(ranked)}
+        text = SearchedText(document)
+        ranked = rank(prediction)
+        # Terms are never near-repeats of each other: the vocabulary distinguishes them.
+        distinct = {phrase.rank for phrase in merge(ranked)}
         found: dict[Term | int, Keyphrase] = {}
-        for candidate in ranked:
-            one = spelled(text, candidate)
-            if one is None:
+        for phrase in ranked:
+            keyphrase = spell(text, phrase)
+            if keyphrase is None:
                 continue
-            term = self._term(text, one)
+            term = self._term(text, keyphrase)
             if term is None:
-                if self.mode == "mark" and candidate.rank in distinct:
-                    found[candidate.rank] = msgspec.structs.replace(one, new=True)
+                if self.mode == "mark" and phrase.rank in distinct:
+                    found[phrase.rank] = msgspec.structs.replace(keyphrase, new=True)
             elif term in found:
-                found[term] = _joined(found[term], self._standing(text, term, one.places))
+                joined = _joined(found[term], self._matching(text, term, keyphrase.places))
+                recommended = joined.recommended or keyphrase.recommended
+                found[term] = msgspec.structs.replace(joined, recommended=recommended)
             else:
-                found[term] = self._named(text, term, one)
+                found[term] = self._named(text, term, keyphrase)
         return list(found.values())
 
-    def _term(self, text: Text, one: Keyphrase) -> Term | None:
-        match = self.terms.find(one.text, cased=one.present and text.cased)
+    def _term(self, text: SearchedText, keyphrase: Keyphrase) -> Term | None:
+        match = self.terms.find(keyphrase.text, cased=keyphrase.present and text.cased)
         return match.term if match else None
 
-    def _named(self, text: Text, term: Term, one: Keyphrase) -> Keyphrase:
-        places = self._standing(text, term, one.places)
+    def _named(self, text: SearchedText, term: Term, keyphrase: Keyphrase) -> Keyphrase:
+        places = self._matching(text, term, keyphrase.places)
         for name in term.names:
-            places += self._standing(text, term, text.places(literal_stems(name)))
+            places += self._matching(text, term, text.places(literal_stems(name)))
         named = msgspec.structs.replace(
-            one, text=term.text, id=term.id, written=one.text, places=()
+            keyphrase, text=term.text, id=term.id, written=keyphrase.text, places=()
         )
         return _joined(named, places)
 
-    def _standing(
-        self, text: Text, term: Term, places: Iterable[tuple[int, int]]
-    ) -> list[tuple[int, int]]:
-        """The places whose own spelling means the term: stems throw "AIDS" and "aid" together."""
+    def _matching(
+        self, text: SearchedText, term: Term, places: Iterable[Characters]
+    ) -> list[Characters]:
+        """The places whose spelling matches the term: "AIDS" and "aid" have the same stem."""
         return [
             (start, end)
             for start, end in places
@@ -84,11 +81,16 @@ class Controlled:
         ]
 
 
-def _joined(one: Keyphrase, places: Iterable[tuple[int, int]]) -> Keyphrase:
-    """A keyphrase that stands in more places; of those that overlap the first and longest."""
-    kept: list[tuple[int, int]] = []
-    for start, end in sorted({*one.places, *places}, key=lambda place: (place[0], -place[1])):
+def _joined(keyphrase: Keyphrase, places: Iterable[Characters]) -> Keyphrase:
+    """A keyphrase with further places; of overlapping ones the first and longest."""
+    kept: list[Characters] = []
+    every = {*keyphrase.places, *places}
+    for start, end in sorted(every, key=lambda place: (place[0], -place[1])):
         if not kept or start >= kept[-1][1]:
             kept.append((start, end))
-    evidence = None if kept else one.evidence
-    return msgspec.structs.replace(one, places=tuple(kept), present=bool(kept), evidence=evidence)
+    return msgspec.structs.replace(
+        keyphrase,
+        places=tuple(kept),
+        present=bool(kept),
+        evidence=None if kept else keyphrase.evidence,
+    )

@@ -1,82 +1,96 @@
 """Long documents in pieces that a model can read whole.
 
-A window is a run of sentences of at most so many words, and takes the last sentences of the one
-before along, so that no phrase or thought is cut. Every window carries the title. Nothing is left
-out: a single sentence longer than a window is cut at words.
+A window is a run of sentences with a limited number of words. It repeats the last sentences of the
+window before it, so that no phrase is cut, and carries the title. A sentence longer than a window
+is cut between words. Only the authors of a paper and its references are left out.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from keywright.calibration.perplexity import confidence
+from keywright.generation.sections import proper
 from keywright.generation.sentences import sentences
-from keywright.text.tokenise import Span, spans
+from keywright.text.reading import Reading
 from keywright.types import Document, Prediction, ScoredPhrase
 
 # Words that a window repeats from the one before.
 OVERLAP = 30
-_BETWEEN_BLANKS = re.compile(r"\S+")
 
 
 def windows(document: Document, most_words: int) -> list[Document]:
     """The document itself if it is short enough, else its windows in order."""
-    room = most_words - len(_words(document.title, document.tokenised))
+    reading = Reading.of(document)
+    room = most_words - reading.title_words
     if room < most_words // 2:  # a title this long is text
-        document = Document(
-            id=document.id, title="", body=document.text, tokenised=document.tokenised
-        )
-        room = most_words
-    if len(_words(document.body, document.tokenised)) <= room:
+        whole = Document(id=document.id, title="", body=document.text, tokenised=document.tokenised)
+        reading.remember(whole, 0, len(reading.text))
+        document, reading, room = whole, Reading.of(whole), most_words
+    if len(reading.words) - reading.title_words <= room:
         return [document]
-    return [
-        Document(id=document.id, title=document.title, body=body, tokenised=document.tokenised)
-        for body in _bodies(document.body, room, document.tokenised)
-    ]
+    return list(_windows(document, reading, room))
 
 
-def _words(text: str, tokenised: bool) -> list[Span]:
-    """Words as a model will count them: of a tokenised text, whatever stands between blanks."""
-    if not tokenised:
-        return spans(text)
-    return [Span(match[0], *match.span()) for match in _BETWEEN_BLANKS.finditer(text)]
+def _windows(document: Document, reading: Reading, room: int) -> Iterator[Document]:
+    for start, end in _bodies(reading, room):
+        window = Document(
+            id=document.id,
+            title=document.title,
+            body=reading.text[start:end],
+            tokenised=document.tokenised,
+        )
+        reading.remember(window, start, end)
+        yield window
 
 
-def _bodies(text: str, room: int, tokenised: bool) -> Iterator[str]:
-    pieces = list(_pieces(text, room, tokenised))
+class _Piece(NamedTuple):
+    """The characters [start, end) of a text, and how many words they have."""
+
+    start: int
+    end: int
+    words: int
+
+
+def _bodies(reading: Reading, room: int) -> Iterator[tuple[int, int]]:
+    """The characters [start, end) of each window's body."""
+    pieces = list(_pieces(reading, room))
     first = 0
     while first < len(pieces):
         last = first
         size = 0
-        while last < len(pieces) and size + pieces[last][2] <= room:
-            size += pieces[last][2]
+        while last < len(pieces) and size + pieces[last].words <= room:
+            size += pieces[last].words
             last += 1
-        yield text[pieces[first][0] : pieces[last - 1][1]]
+        yield pieces[first].start, pieces[last - 1].end
         if last == len(pieces):
             return
         back, repeated = last, 0
-        while back - 1 > first and repeated + pieces[back - 1][2] <= OVERLAP:
+        while back - 1 > first and repeated + pieces[back - 1].words <= OVERLAP:
             back -= 1
-            repeated += pieces[back][2]
+            repeated += pieces[back].words
         first = back
 
 
-def _pieces(text: str, room: int, tokenised: bool) -> Iterator[tuple[int, int, int]]:
-    """(start, end, words) of sentences, those longer than a window cut at words."""
-    for sentence in sentences(text):
-        words = _words(sentence.text, tokenised)
+def _pieces(reading: Reading, room: int) -> Iterator[_Piece]:
+    """The sentences of the text proper; those longer than a window are cut between words."""
+    offset, last = proper(reading.text, reading.body_start)
+    for sentence in sentences(reading.text[offset:last]):
+        begin, finish = sentence.start + offset, sentence.end + offset
+        words = reading.spans.between(begin, finish)
         for at in range(0, len(words), room):
             part = words[at : at + room]
-            start = sentence.start + part[0].start
-            end = sentence.end if at + room >= len(words) else sentence.start + part[-1].end
-            yield (sentence.start if at == 0 else start), end, len(part)
+            start = begin if at == 0 else reading.spans.starts[part[0]]
+            end = finish if at + room >= len(words) else reading.spans.ends[part[-1]]
+            yield _Piece(start, end, len(part))
 
 
 def combine(document: Document, predictions: Sequence[Prediction]) -> Prediction:
     """One prediction from those of a document's windows.
 
-    A phrase that several windows give keeps its highest confidence; the surest come first.
+    A phrase that several windows predict keeps its highest confidence; the most confident phrases
+    come first.
     """
     if len(predictions) == 1:
         return predictions[0]

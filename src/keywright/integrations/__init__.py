@@ -1,1 +1,1 @@
-"""Keyphrases inside other libraries; each file needs the library it is named after."""
+"""Keyphrases inside other libraries; each module needs the library it is named after."""

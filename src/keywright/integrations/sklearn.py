@@ -11,8 +11,9 @@ import numpy as np
 
 from keywright.errors import ConfigError, MissingExtraError
 from keywright.generation.engine import Keywright
-from keywright.generation.keyphrases import Keyphrase, literal_stems
+from keywright.generation.keyphrases import Keyphrase
 from keywright.predictor import DEFAULT
+from keywright.text.reading import literal_stems
 
 try:
     from scipy.sparse import csr_matrix
@@ -25,12 +26,12 @@ except ModuleNotFoundError as error:
 
 
 class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Texts to a sparse matrix: a row a text, a column a keyphrase, the probability in between.
+    """Texts to a sparse matrix [texts, keyphrases] of probabilities.
 
-    `model` is a name or folder that `Keywright` takes, or a `Keywright`. `fit` learns the columns:
-    keyphrases of at least `min_df` texts (a share if it is a float), and of those the
-    `max_features` of most texts. Phrases that differ in inflection share a column, named after the
-    commonest spelling. A model without probabilities gives 1 for each of its phrases.
+    `model` is a name or folder that `Keywright` accepts, or a `Keywright`. `fit` learns the
+    columns: keyphrases of at least `min_df` texts (a float is a share of the texts), limited to the
+    `max_features` that occur in most texts. Phrases that differ only in inflection share a column,
+    named after the most common spelling. A model without probabilities gives 1 for each phrase.
 
         make_pipeline(KeyphraseTransformer("textrank"), LogisticRegression()).fit(texts, labels)
     """
@@ -51,7 +52,7 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def fit_transform(self, X: Iterable[str], y: Any = None) -> csr_matrix:
-        """As `fit` and `transform`, with one run of the model."""
+        """The same as `fit` and then `transform`, but runs the model once."""
         return self._matrix(self._fit(X))
 
     def transform(self, X: Iterable[str]) -> csr_matrix:
@@ -81,19 +82,21 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         counts: Counter[tuple[str, ...]] = Counter()
         spellings: dict[tuple[str, ...], Counter[str]] = {}
         for phrases in found:
-            counts.update({literal_stems(one.text) for one in phrases})
-            for one in phrases:
-                spellings.setdefault(literal_stems(one.text), Counter())[one.text] += 1
-        least = self._least(len(found))
-        kept = [key for key, count in counts.items() if count >= least]
+            counts.update({literal_stems(phrase.text) for phrase in phrases})
+            for phrase in phrases:
+                spellings.setdefault(literal_stems(phrase.text), Counter())[phrase.text] += 1
+        minimum = self._min_count(len(found))
+        kept = [key for key, count in counts.items() if count >= minimum]
         kept.sort(key=lambda key: (-counts[key], key))
         columns = sorted(kept[: self.max_features])
         self.vocabulary_ = {key: column for column, key in enumerate(columns)}
-        self.feature_names_ = [_commonest(spellings[key]) for key in columns]
+        self.feature_names_ = [_most_common(spellings[key]) for key in columns]
 
-    def _least(self, texts: int) -> float:
+    def _min_count(self, texts: int) -> float:
         if self.min_df < 0 or (isinstance(self.min_df, float) and self.min_df > 1):
-            raise ConfigError(f"min_df is {self.min_df}; give a count, or a share from 0 to 1")
+            raise ConfigError(
+                f"min_df is {self.min_df}; it must be a count, or a share from 0.0 to 1.0"
+            )
         if self.max_features is not None and self.max_features < 1:
             raise ConfigError(f"max_features is {self.max_features}; it must be at least 1")
         return self.min_df * texts if isinstance(self.min_df, float) else self.min_df
@@ -101,11 +104,11 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
     def _matrix(self, found: list[list[Keyphrase]]) -> csr_matrix:
         values: dict[tuple[int, int], float] = {}
         for row, phrases in enumerate(found):
-            for one in phrases:
-                column = self.vocabulary_.get(literal_stems(one.text))
+            for phrase in phrases:
+                column = self.vocabulary_.get(literal_stems(phrase.text))
                 if column is not None:
-                    sure = 1.0 if one.probability is None else one.probability
-                    values[row, column] = max(sure, values.get((row, column), 0.0))
+                    probability = 1.0 if phrase.probability is None else phrase.probability
+                    values[row, column] = max(probability, values.get((row, column), 0.0))
         places = np.array(list(values), dtype=np.int64).reshape(-1, 2)
         shape = (len(found), len(self.vocabulary_))
         return csr_matrix((list(values.values()), (places[:, 0], places[:, 1])), shape, float)
@@ -113,15 +116,15 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
 
 def _checked(texts: Iterable[str]) -> list[str]:
     if isinstance(texts, str):
-        raise ConfigError("one text was given where a list of texts is needed")
+        raise ConfigError("expected a list of texts, not a single text")
     if getattr(texts, "ndim", 1) != 1:  # a table would be read as the names of its columns
-        raise ConfigError("a table was given where a list of texts is needed; name one column")
+        raise ConfigError("expected a list of texts, not a table; select one column")
     checked = list(texts)
     for number, text in enumerate(checked, 1):
         if not isinstance(text, str):
-            raise ConfigError(f"text {number} of {len(checked)} is {text!r}, which is no text")
+            raise ConfigError(f"text {number} of {len(checked)} is {text!r}, which is not a string")
     return checked
 
 
-def _commonest(spellings: Counter[str]) -> str:
+def _most_common(spellings: Counter[str]) -> str:
     return min(spellings, key=lambda text: (-spellings[text], text))

@@ -1,4 +1,4 @@
-"""How many phrases: error of their number, repeats, means."""
+"""Numbers of phrases: their error, repeats, means."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keywright.metrics._base import (
+from keywright.matches import Part, ScoringRules
+from keywright.metric import (
+    COUNT,
     Array,
     Chunk,
     Column,
@@ -18,18 +20,19 @@ from keywright.metrics._base import (
     Targets,
     ratio,
 )
-from keywright.metrics._matches import Rules
 
 
 @dataclass(frozen=True)
 class NumberError(Column):
-    """|targets - predictions|; for all phrases, of the present and absent ones together."""
+    """|targets - predictions|; for all phrases, of the present and absent phrases together."""
 
-    part: str
+    part: Part
 
     def compute(self, chunk: Chunk) -> Array:
-        parts = ("present", "absent") if self.part == "all" else (self.part,)
-        difference = sum(chunk[Targets(part)] - chunk[Predictions(part)] for part in parts)
+        parts: tuple[Part, ...] = ("present", "absent") if self.part == "all" else (self.part,)
+        difference = np.zeros(len(chunk))
+        for part in parts:
+            difference += chunk[Targets(part)] - chunk[Predictions(part)]
         return np.abs(difference)
 
 
@@ -37,7 +40,7 @@ class NumberError(Column):
 class Produced(Column):
     """Phrases before any filter."""
 
-    part: str
+    part: Part
 
     def compute(self, chunk: Chunk) -> Array:
         return np.array([part.produced for part in chunk.part(self.part)], dtype=float)
@@ -47,7 +50,7 @@ class Produced(Column):
 class Unique(Column):
     """Different phrases before any other filter."""
 
-    part: str
+    part: Part
 
     def compute(self, chunk: Chunk) -> Array:
         return np.array([part.unique for part in chunk.part(self.part)], dtype=float)
@@ -55,9 +58,9 @@ class Unique(Column):
 
 @dataclass(frozen=True)
 class Repeats(Column):
-    """Phrases that were said before."""
+    """Phrases that repeat an earlier one."""
 
-    part: str
+    part: Part
 
     def compute(self, chunk: Chunk) -> Array:
         return chunk[Produced(self.part)] - chunk[Unique(self.part)]
@@ -65,7 +68,7 @@ class Repeats(Column):
 
 @dataclass(frozen=True)
 class RepeatShare(Column):
-    part: str
+    part: Part
 
     def compute(self, chunk: Chunk) -> Array:
         return ratio(chunk[Repeats(self.part)], chunk[Produced(self.part)])
@@ -73,7 +76,7 @@ class RepeatShare(Column):
 
 @dataclass(frozen=True)
 class ProducesAny(Column):
-    part: str
+    part: Part
 
     def compute(self, chunk: Chunk) -> Array:
         return (chunk[Produced(self.part)] > 0).astype(float)
@@ -83,29 +86,62 @@ class ProducesAny(Column):
 class Mean(Measure):
     """The mean of a column over all documents."""
 
-    column: Callable[[str], Column] = Targets
+    column: Callable[[Part], Column] = Targets
 
-    def columns(self, metric: Metric, rules: Rules) -> tuple[Column, ...]:
+    def columns(self, metric: Metric, rules: ScoringRules) -> tuple[Column, ...]:
         return self.column(metric.part), Ones()
 
-    def combine(self, sums: Array, metric: Metric, rules: Rules) -> Array:
+    def combine(self, sums: Array, metric: Metric, rules: ScoringRules) -> Array:
         return ratio(sums[..., 0], sums[..., 1])
 
 
 class DuplicateRatio(Measure):
-    def columns(self, metric: Metric, rules: Rules) -> tuple[Column, ...]:
+    def columns(self, metric: Metric, rules: ScoringRules) -> tuple[Column, ...]:
         if rules.duplicates == "corpus":
             return Repeats(metric.part), Produced(metric.part)
         return RepeatShare(metric.part), ProducesAny(metric.part)
 
-    def combine(self, sums: Array, metric: Metric, rules: Rules) -> Array:
+    def combine(self, sums: Array, metric: Metric, rules: ScoringRules) -> Array:
         return ratio(sums[..., 0], sums[..., 1])
 
 
 MEASURES = (
-    Mean("MAE", column=NumberError),
-    DuplicateRatio("Dup"),
-    Mean("Unique", column=Unique),
-    Mean("Predicted", column=Predictions),
-    Mean("Gold", column=Targets),
+    Mean(
+        "MAE",
+        "mean of |gold − predicted|, the error of the number of phrases",
+        column=NumberError,
+        unit=COUNT,
+        better="lower",
+        order=40,
+    ),
+    DuplicateRatio(
+        "Dup",
+        "share of predictions that repeat an earlier one, before any filter",
+        better="lower",
+        order=40,
+    ),
+    Mean(
+        "Unique",
+        "different phrases per document, before any other filter",
+        column=Unique,
+        unit=COUNT,
+        better="neither",
+        order=40,
+    ),
+    Mean(
+        "Predicted",
+        "predicted phrases per document, after all filters",
+        column=Predictions,
+        unit=COUNT,
+        better="neither",
+        order=40,
+    ),
+    Mean(
+        "Gold",
+        "gold phrases per document",
+        column=Targets,
+        unit=COUNT,
+        better="neither",
+        order=40,
+    ),
 )

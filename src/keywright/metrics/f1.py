@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keywright.metrics._base import (
+from keywright.matches import Part, ScoringRules
+from keywright.metric import (
     Array,
     Chunk,
     Column,
@@ -20,14 +21,13 @@ from keywright.metrics._base import (
     population,
     ratio,
 )
-from keywright.metrics._matches import Rules
 
 
 @dataclass(frozen=True)
 class Hits(Column):
-    """Right predictions above the cut-off."""
+    """Correct predictions within the cut-off."""
 
-    part: str
+    part: Part
     cutoff: Cutoff
 
     def compute(self, chunk: Chunk) -> Array:
@@ -37,9 +37,9 @@ class Hits(Column):
 
 @dataclass(frozen=True)
 class Divisor(Column):
-    """What precision divides by, and a document adds to the micro sum of predictions."""
+    """What precision divides by, and what a document adds to the micro sum of predictions."""
 
-    part: str
+    part: Part
     cutoff: Cutoff
     divide_by: str
 
@@ -57,7 +57,7 @@ class Divisor(Column):
 
 @dataclass(frozen=True)
 class DocumentPrecision(Column):
-    part: str
+    part: Part
     cutoff: Cutoff
     divide_by: str
 
@@ -68,7 +68,7 @@ class DocumentPrecision(Column):
 
 @dataclass(frozen=True)
 class DocumentRecall(Column):
-    part: str
+    part: Part
     cutoff: Cutoff
 
     def compute(self, chunk: Chunk) -> Array:
@@ -77,7 +77,7 @@ class DocumentRecall(Column):
 
 @dataclass(frozen=True)
 class DocumentF1(Column):
-    part: str
+    part: Part
     cutoff: Cutoff
     divide_by: str
 
@@ -89,34 +89,34 @@ class DocumentF1(Column):
 
 
 def _cutoff(metric: Metric) -> Cutoff:
-    assert metric.cutoff is not None, "Metric.parse and Measure.needs_cutoff ensure it"
+    assert metric.cutoff is not None, "ensured by Metric.parse and Measure.needs_cutoff"
     return metric.cutoff
 
 
 class Precision(Measure):
-    def columns(self, metric: Metric, rules: Rules) -> tuple[Column, ...]:
+    def columns(self, metric: Metric, rules: ScoringRules) -> tuple[Column, ...]:
         part, cutoff = metric.part, _cutoff(metric)
         if metric.average == "micro":
             return Hits(part, cutoff), Divisor(part, cutoff, rules.divide_by)
         return DocumentPrecision(part, cutoff, rules.divide_by), population(part, rules)
 
-    def combine(self, sums: Array, metric: Metric, rules: Rules) -> Array:
+    def combine(self, sums: Array, metric: Metric, rules: ScoringRules) -> Array:
         return ratio(sums[..., 0], sums[..., 1])
 
 
 class Recall(Measure):
-    def columns(self, metric: Metric, rules: Rules) -> tuple[Column, ...]:
+    def columns(self, metric: Metric, rules: ScoringRules) -> tuple[Column, ...]:
         part, cutoff = metric.part, _cutoff(metric)
         if metric.average == "micro":
             return Hits(part, cutoff), Targets(part)
         return DocumentRecall(part, cutoff), population(part, rules)
 
-    def combine(self, sums: Array, metric: Metric, rules: Rules) -> Array:
+    def combine(self, sums: Array, metric: Metric, rules: ScoringRules) -> Array:
         return ratio(sums[..., 0], sums[..., 1])
 
 
 class F1(Measure):
-    def columns(self, metric: Metric, rules: Rules) -> tuple[Column, ...]:
+    def columns(self, metric: Metric, rules: ScoringRules) -> tuple[Column, ...]:
         part, cutoff = metric.part, _cutoff(metric)
         if metric.average == "micro":
             divisor = Divisor(part, cutoff, rules.divide_by)
@@ -126,7 +126,7 @@ class F1(Measure):
         precision = DocumentPrecision(part, cutoff, rules.divide_by)
         return precision, DocumentRecall(part, cutoff), population(part, rules)
 
-    def combine(self, sums: Array, metric: Metric, rules: Rules) -> Array:
+    def combine(self, sums: Array, metric: Metric, rules: ScoringRules) -> Array:
         if metric.average == "micro":
             hits = sums[..., 0]
             return harmonic(ratio(hits, sums[..., 1]), ratio(hits, sums[..., 2]))
@@ -137,7 +137,19 @@ class F1(Measure):
 
 
 MEASURES = (
-    Precision("P", needs_cutoff=True, has_micro=True),
-    Recall("R", needs_cutoff=True, has_micro=True),
-    F1("F1", needs_cutoff=True, has_micro=True),
+    Precision(
+        "P",
+        "precision; what P@5 divides by depends on the protocol",
+        needs_cutoff=True,
+        has_micro=True,
+        order=10,
+    ),
+    Recall("R", "recall", needs_cutoff=True, has_micro=True, order=10),
+    F1(
+        "F1",
+        "harmonic mean of precision and recall; how it is averaged depends on the protocol",
+        needs_cutoff=True,
+        has_micro=True,
+        order=10,
+    ),
 )

@@ -1,9 +1,9 @@
 """The fine-grained score FG and its token-level companions (Luo et al. 2021, section 3.3).
 
 A predicted phrase is scored against its best target by edit distance and token overlap, a
-repetition penalty rejects phrases that use up the targets' words, and a quantity penalty compares
-the numbers of phrases. `FG-edit`, `FG-token`, `FG-repetition` and `FG-quantity` leave one part out
-(the paper's table 2).
+repetition penalty rejects phrases that use the targets' words too often, and a quantity penalty
+compares the numbers of phrases. `FG-edit`, `FG-token`, `FG-repetition` and `FG-quantity` leave out
+one component (the paper's table 2).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from keywright.metrics._base import (
+from keywright.matches import Part, PartMatches, ScoringRules
+from keywright.metric import (
     Array,
     Chunk,
     Column,
@@ -26,7 +27,6 @@ from keywright.metrics._base import (
     Targets,
     ratio,
 )
-from keywright.metrics._matches import Part, Rules
 
 # The release sets scores this small to zero.
 SMALLEST_SCORE = 0.1
@@ -35,7 +35,7 @@ BOTH_EMPTY_AS_REWARD = 0.5
 
 
 class Pair(NamedTuple):
-    """How alike a prediction and a target are, in [0, 1] each."""
+    """How similar a prediction and a target are; every value is in [0, 1]."""
 
     edit: float  # 1 - word-level edit distance / longer length
     precision: float  # of the prediction's tokens, as multisets
@@ -44,7 +44,7 @@ class Pair(NamedTuple):
     both: float  # mean of `edit` and `f1`
 
 
-NOTHING_SHARED = Pair(0.0, 0.0, 0.0, 0.0, 0.0)  # every word is edited, too
+NOTHING_SHARED = Pair(0.0, 0.0, 0.0, 0.0, 0.0)  # every word is edited as well
 EQUAL = Pair(1.0, 1.0, 1.0, 1.0, 1.0)
 
 
@@ -73,7 +73,7 @@ class Likeness(NamedTuple):
 
 
 def likenesses(predictions: Sequence[str], targets: Sequence[str]) -> list[Likeness]:
-    """Each prediction against its targets, none without targets.
+    """Each prediction compared with all targets; empty if there are no targets.
 
     Phrases are stems joined by single blanks.
     """
@@ -95,7 +95,7 @@ def likenesses(predictions: Sequence[str], targets: Sequence[str]) -> list[Liken
 
 
 def _likeness(tokens: list[str], gold: list[list[str]]) -> Likeness:
-    """A prediction that shares a word with a target; a target without one can only score less."""
+    """A prediction that shares a word with a target; other targets can only score less."""
     words = set(tokens)
     pairs = [compare(tokens, target) for target in gold if not words.isdisjoint(target)]
     if len(pairs) == 1:
@@ -107,7 +107,7 @@ def _likeness(tokens: list[str], gold: list[list[str]]) -> Likeness:
 
 
 class Sums(NamedTuple):
-    """The scores of a document's predictions, summed, with all parts and without some.
+    """The summed scores of a document's predictions, with all components and without some.
 
     The token scores are those of each prediction with its best target.
     """
@@ -122,35 +122,37 @@ class Sums(NamedTuple):
 
 
 NOTHING = Sums()
-# FG without a part -> its place in Sums. The quantity penalty is no matter of sums.
+# FG without a component -> its place in Sums. The quantity penalty does not affect the sums.
 PLACES = {"": 0, "edit": 1, "token": 2, "repetition": 3, "quantity": 0}
 
 
 def summed(found: Sequence[Likeness], targets: Sequence[str]) -> Sums:
-    found = [one for one in found if one.both]  # the others score 0 in every way
-    both = _above_threshold([one.both for one in found])
-    edit = _above_threshold([one.edit for one in found])
-    f1 = _above_threshold([one.f1 for one in found])
+    found = [likeness for likeness in found if likeness.both]  # the others score 0 in every way
+    both = above_threshold([likeness.both for likeness in found])
+    edit = above_threshold([likeness.edit for likeness in found])
+    f1 = above_threshold([likeness.f1 for likeness in found])
     unpenalised = sum(both)
     if _any_repetition(found, targets):
-        both, edit, f1 = (_reject_repetition(found, kind, targets) for kind in (both, edit, f1))
+        phrases = [likeness.tokens for likeness in found]
+        both, edit, f1 = (reject_repetition(phrases, kind, targets) for kind in (both, edit, f1))
     return Sums(
         sum(both),
         sum(f1),
         sum(edit),
         unpenalised,
-        sum([one.best.precision for one in found]),
-        sum([one.best.recall for one in found]),
-        sum([one.best.f1 for one in found]),
+        sum([likeness.best.precision for likeness in found]),
+        sum([likeness.best.recall for likeness in found]),
+        sum([likeness.best.f1 for likeness in found]),
     )
 
 
-def _above_threshold(scores: list[float]) -> list[float]:
-    return [score if score > SMALLEST_SCORE else 0.0 for score in scores]
+def above_threshold(scores: Sequence[float], smallest: float = SMALLEST_SCORE) -> list[float]:
+    """Scores of `smallest` and below become 0."""
+    return [score if score > smallest else 0.0 for score in scores]
 
 
 def _supply(targets: Sequence[str]) -> dict[str, int]:
-    """How often the targets together have each word."""
+    """How often the targets together contain each word."""
     supply: dict[str, int] = {}
     for token in " ".join(targets).split(" "):
         supply[token] = supply.get(token, 0) + 1
@@ -158,13 +160,13 @@ def _supply(targets: Sequence[str]) -> dict[str, int]:
 
 
 def _any_repetition(found: Sequence[Likeness], targets: Sequence[str]) -> bool:
-    """Whether the predictions use some target word more often than the targets have it.
+    """Whether the predictions use any target word more often than the targets contain it.
 
-    Most documents' do not, and then nothing can be rejected.
+    This is rare; otherwise nothing can be rejected.
     """
     left = _supply(targets)
-    for one in found:
-        for token in one.tokens:
+    for likeness in found:
+        for token in likeness.tokens:
             if token in left:
                 if not left[token]:
                     return True
@@ -172,25 +174,30 @@ def _any_repetition(found: Sequence[Likeness], targets: Sequence[str]) -> bool:
     return False
 
 
-def _reject_repetition(
-    found: Sequence[Likeness], scores: list[float], targets: Sequence[str]
+def reject_repetition(
+    phrases: Sequence[Sequence[str]],
+    scores: list[float],
+    targets: Sequence[str],
+    give_back: bool = True,
 ) -> list[float]:
-    """Zero the phrases that use a target word more often than all targets together do.
+    """Set the scores of phrases to 0 that use a target word more often than all targets together.
 
-    Best phrases choose first; among equals the release visits the later one first. What a rejected
-    phrase used is given back. Phrases that score 0 come last and can take nothing from others.
+    `phrases` are the tokens of the predictions that `scores` belong to. The best phrase is visited
+    first; among equals the release visits the later one first. In the release, the words of a
+    rejected phrase may be used again (`give_back`); in algorithm 1 as printed they may not. Phrases
+    that score 0 come last and cannot affect others.
     """
     order = [index for index in range(len(scores) - 1, -1, -1) if scores[index] > 0.0]
     order.sort(key=scores.__getitem__, reverse=True)  # stable: the later phrase stays first
     left = _supply(targets)
     accepted = [0.0] * len(scores)
     for index in order:
-        used = [token for token in found[index].tokens if token in left]
+        used = [token for token in phrases[index] if token in left]
         for token in used:
             left[token] -= 1
-        if min(left[token] for token in used) >= 0:
+        if all(left[token] >= 0 for token in used):
             accepted[index] = scores[index]
-        else:
+        elif give_back:
             for token in used:
                 left[token] += 1
     return accepted
@@ -203,42 +210,26 @@ def fine_grained(
     without: str = "",
     both_empty: float = BOTH_EMPTY_WHEN_EVALUATING,
 ) -> float:
-    """FG of one document (equation 7, algorithm 1): likenesses, targets, how many predictions."""
+    """FG of one document (equation 7, algorithm 1); `predicted` is the number of predictions."""
     total = np.array([summed(found, targets)[PLACES[without]]])
     counts = np.array([float(len(targets))]), np.array([float(predicted)])
-    return float(_score(total, *counts, without, both_empty)[0])
+    return float(mean_score(total, *counts, without, both_empty)[0])
 
 
-def _score(
+def mean_score(
     total: Array, targets: Array, predicted: Array, without: str, both_empty: float
 ) -> Array:
-    """Summed scores of documents [documents] to FG; a document without targets sums up to 0."""
+    """FG [documents] from summed scores; the sum of a document without targets is 0."""
     mean = ratio(total, predicted)
     if without != "quantity":
         mean *= 1.0 - ratio((targets - predicted) ** 2, np.maximum(targets, predicted) ** 2)
     return np.where(targets + predicted == 0, both_empty, mean)
 
 
-def reward(predictions: Sequence[str], targets: Sequence[str]) -> float:
-    """FG as a training reward: all phrases together, no filter but for empty pieces.
+def _document_sums(part: PartMatches) -> Sums:
+    """`summed`, with a shortcut if every prediction equals a target or shares no word with any.
 
-    Targets lose their repeats; a repeated prediction becomes `<pad>`, so it still counts as one.
-    """
-    gold = list(dict.fromkeys(target for target in targets if target))
-    seen: set[str] = set()
-    made = []
-    for phrase in predictions:
-        if phrase:
-            made.append("<pad>" if phrase in seen else phrase)
-            seen.add(phrase)
-    found = likenesses(made, gold)
-    return fine_grained(found, gold, len(made), both_empty=BOTH_EMPTY_AS_REWARD)
-
-
-def _document_sums(part: Part) -> Sums:
-    """`summed`, at once where predictions equal a target or share no word with any.
-
-    Predictions are free of repeats, so equal ones cannot use up a target's words either.
+    Predictions have no repeats, so those that equal targets cannot use a word too often.
     """
     if not part.predictions or not part.targets:
         return NOTHING
@@ -249,7 +240,7 @@ def _document_sums(part: Part) -> Sums:
     return summed(likenesses(part.predictions, part.targets), part.targets)
 
 
-def _summed(chunk: Chunk, part: str) -> Array:
+def _summed(chunk: Chunk, part: Part) -> Array:
     """[documents, places of Sums]."""
 
     def compute(chunk: Chunk) -> Array:
@@ -260,20 +251,20 @@ def _summed(chunk: Chunk, part: str) -> Array:
 
 @dataclass(frozen=True)
 class FGColumn(Column):
-    part: str
+    part: Part
     without: str = ""
 
     def compute(self, chunk: Chunk) -> Array:
         total = _summed(chunk, self.part)[:, PLACES[self.without]]
         counts = chunk[Targets(self.part)], chunk[Predictions(self.part)]
-        return _score(total, *counts, self.without, BOTH_EMPTY_WHEN_EVALUATING)
+        return mean_score(total, *counts, self.without, BOTH_EMPTY_WHEN_EVALUATING)
 
 
 @dataclass(frozen=True)
 class TokenSum(Column):
-    """Summed token precision, recall or F1 of the predictions with their best targets."""
+    """The summed token precision, recall or F1 of the predictions with their best targets."""
 
-    part: str
+    part: Part
     what: str
 
     def compute(self, chunk: Chunk) -> Array:
@@ -281,12 +272,12 @@ class TokenSum(Column):
 
 
 class FG(Measure):
-    """Mean over all documents, whatever they have or lack."""
+    """The mean over all documents, whether they have targets or not."""
 
-    def columns(self, metric: Metric, rules: Rules) -> tuple[Column, ...]:
+    def columns(self, metric: Metric, rules: ScoringRules) -> tuple[Column, ...]:
         return FGColumn(metric.part, metric.measure.partition("-")[2]), Ones()
 
-    def combine(self, sums: Array, metric: Metric, rules: Rules) -> Array:
+    def combine(self, sums: Array, metric: Metric, rules: ScoringRules) -> Array:
         return ratio(sums[..., 0], sums[..., 1])
 
 
@@ -294,18 +285,40 @@ TOKEN_MEASURES = {"TokenP": "precision", "TokenR": "recall", "TokenF1": "f1"}
 
 
 class TokenLevel(Measure):
-    """Mean over the corpus's predictions; those of documents without targets score 0."""
+    """The mean over all predictions of the corpus; without targets they score 0."""
 
-    def columns(self, metric: Metric, rules: Rules) -> tuple[Column, ...]:
+    def columns(self, metric: Metric, rules: ScoringRules) -> tuple[Column, ...]:
         return TokenSum(metric.part, TOKEN_MEASURES[metric.measure]), Predictions(metric.part)
 
-    def combine(self, sums: Array, metric: Metric, rules: Rules) -> Array:
+    def combine(self, sums: Array, metric: Metric, rules: ScoringRules) -> Array:
         return ratio(sums[..., 0], sums[..., 1])
 
 
-ABLATIONS = ("edit", "token", "repetition", "quantity")
+ABLATIONS = {
+    "edit": "the edit distance",
+    "token": "the token F1",
+    "repetition": "the repetition penalty",
+    "quantity": "the quantity penalty",
+}
 MEASURES = (
-    FG("FG"),
-    *(FG(f"FG-{without}") for without in ABLATIONS),
-    *(TokenLevel(name) for name in TOKEN_MEASURES),
+    FG(
+        "FG",
+        "fine-grained score (Luo et al. 2021): each prediction is scored by degree against its "
+        "best gold phrase, with a repetition and a quantity penalty; 1 for a document with neither "
+        "gold nor predictions in the part",
+        order=30,
+    ),
+    *(
+        FG(f"FG-{without}", f"FG without {meaning}", order=30)
+        for without, meaning in ABLATIONS.items()
+    ),
+    *(
+        TokenLevel(
+            name,
+            f"token-level {meaning.replace('f1', 'F1')} of each prediction with its best gold "
+            "phrase, averaged over predictions",
+            order=30,
+        )
+        for name, meaning in TOKEN_MEASURES.items()
+    ),
 )

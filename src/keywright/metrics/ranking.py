@@ -1,4 +1,4 @@
-"""Metrics of the order: MAP, NDCG, AlphaNDCG, MRR, SADR."""
+"""Measures of the ranking: MAP, NDCG, AlphaNDCG, MRR, SADR."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.metrics._base import (
+from keywright.matches import Part, PartMatches, ScoringRules
+from keywright.metric import (
     Array,
     Chunk,
     Column,
@@ -19,17 +20,16 @@ from keywright.metrics._base import (
     Targets,
     ratio,
 )
-from keywright.metrics._matches import Part, Rules
 
 
 def discount(rank: NDArray[np.int64]) -> Array:
-    """1 / log2(rank + 1) for ranks that count from 1; here they count from 0."""
+    """1 / log2(rank + 1) for ranks from 1; here ranks count from 0."""
     found: Array = 1.0 / np.log2(rank + 2)
     return found
 
 
 def perfect_dcg(hits: Array) -> Array:
-    """The DCG of `hits` right predictions in a row."""
+    """The DCG of `hits` correct predictions in a row."""
     most = int(hits.max(initial=0))
     table = np.concatenate(([0.0], np.cumsum(discount(np.arange(most)))))
     found: Array = table[hits.astype(np.int64)]
@@ -38,9 +38,9 @@ def perfect_dcg(hits: Array) -> Array:
 
 @dataclass(frozen=True)
 class AveragePrecision(Column):
-    """Sum of the precisions at the hits above the cut-off, over the number of targets."""
+    """The sum of the precisions at the hits within the cut-off, over the number of targets."""
 
-    part: str
+    part: Part
     cutoff: Cutoff
 
     def compute(self, chunk: Chunk) -> Array:
@@ -50,7 +50,7 @@ class AveragePrecision(Column):
 
 @dataclass(frozen=True)
 class NDCG(Column):
-    part: str
+    part: Part
     cutoff: Cutoff
     ideal: str
 
@@ -67,10 +67,10 @@ class NDCG(Column):
         return ratio(gained, perfect_dcg(most))
 
 
-def _substring_relevance(part: Part) -> dict[int, list[int]]:
-    """Rank -> the targets a prediction is relevant to: those whose characters contain its own."""
+def _substring_relevance(part: PartMatches) -> dict[int, list[int]]:
+    """Rank -> the targets that a prediction is relevant to: those whose characters contain it."""
     targets = part.targets
-    together = "\n".join(targets)  # one look tells that a prediction is in none of them
+    together = "\n".join(targets)  # one search shows that a prediction is in none of them
     found = {
         rank: [index for index, target in enumerate(targets) if phrase in target]
         for rank, phrase in enumerate(part.predictions)
@@ -80,7 +80,7 @@ def _substring_relevance(part: Part) -> dict[int, list[int]]:
 
 
 def _gains(relevant: list[list[int]]) -> list[float]:
-    """What each prediction adds: each repeat of a target is worth half the one before."""
+    """The gain of each prediction: each repetition of a target is worth half the previous one."""
     worth: dict[int, float] = {}
     gains = []
     for targets in relevant:
@@ -91,7 +91,7 @@ def _gains(relevant: list[list[int]]) -> list[float]:
 
 
 def _ideal_order(relevant: list[list[int]]) -> list[list[int]]:
-    """The predictions re-ordered greedily by gain; on ties the earlier comes first."""
+    """The predictions reordered greedily by gain; the earlier one comes first on ties."""
     left = list(relevant)
     worth: dict[int, float] = {}
     ordered = []
@@ -104,9 +104,11 @@ def _ideal_order(relevant: list[list[int]]) -> list[list[int]]:
     return ordered
 
 
-def _substring_gains(chunk: Chunk, part: str) -> tuple[Ranked, Ranked]:
-    """Gains as predicted, and in the ideal order; predictions that are relevant to nothing have
-    none, and come last in that order."""
+def _substring_gains(chunk: Chunk, part: Part) -> tuple[Ranked, Ranked]:
+    """The gains as predicted, and in the ideal order.
+
+    Predictions that are relevant to nothing have no gain, and come last in the ideal order.
+    """
     got: list[tuple[int, int, float]] = []
     ideal: list[tuple[int, int, float]] = []
     for index, document in enumerate(chunk.part(part)):
@@ -128,7 +130,7 @@ def _substring_gains(chunk: Chunk, part: str) -> tuple[Ranked, Ranked]:
 class SubstringAlphaNDCG(Column):
     """AlphaNDCG of the chan19 release, alpha = 0.5."""
 
-    part: str
+    part: Part
     cutoff: Cutoff
 
     def compute(self, chunk: Chunk) -> Array:
@@ -144,7 +146,7 @@ def _dcg(gains: Ranked, limit: Array, documents: int) -> Array:
     return inside.sums(documents, inside.weight * discount(inside.rank))
 
 
-def _token_set_gains(part: Part) -> list[tuple[int, float]]:
+def _token_set_gains(part: PartMatches) -> list[tuple[int, float]]:
     """A prediction matches a target when one's token set contains the other's."""
     targets = [set(target.split()) for target in part.targets]
     seen = [0] * len(targets)
@@ -159,7 +161,7 @@ def _token_set_gains(part: Part) -> list[tuple[int, float]]:
     return found
 
 
-def _all_token_set_gains(chunk: Chunk, part: str) -> Ranked:
+def _all_token_set_gains(chunk: Chunk, part: Part) -> Ranked:
     return Ranked(
         [
             (index, rank, gain)
@@ -171,9 +173,9 @@ def _all_token_set_gains(chunk: Chunk, part: str) -> Ranked:
 
 @dataclass(frozen=True)
 class TokenSetAlphaNDCG(Column):
-    """AlphaNDCG of the yuan20 release: reads at most T predictions; T perfect ones are ideal."""
+    """AlphaNDCG of the yuan20 release: at most T predictions count; T perfect ones are ideal."""
 
-    part: str
+    part: Part
     cutoff: Cutoff
 
     def compute(self, chunk: Chunk) -> Array:
@@ -187,9 +189,9 @@ class TokenSetAlphaNDCG(Column):
 
 @dataclass(frozen=True)
 class ReciprocalRank(Column):
-    """Mean of 1 / rank over the hits (not over queries: there is one document)."""
+    """The mean of 1 / rank over the hits of the document."""
 
-    part: str
+    part: Part
 
     def compute(self, chunk: Chunk) -> Array:
         hits = chunk.hits(self.part)
@@ -199,9 +201,9 @@ class ReciprocalRank(Column):
 
 @dataclass(frozen=True)
 class DiscountedRecall(Column):
-    """SADR: a hit counts 1 down to rank T and 1 / log2(rank - T + 2) beyond, over T."""
+    """SADR: a hit counts 1 up to rank T and 1 / log2(rank - T + 2) beyond, divided by T."""
 
-    part: str
+    part: Part
 
     def compute(self, chunk: Chunk) -> Array:
         hits = chunk.hits(self.part)
@@ -215,35 +217,56 @@ def _at(metric: Metric) -> Cutoff:
 
 
 class MAPMeasure(MeanMeasure):
-    def column(self, metric: Metric, rules: Rules) -> Column:
+    def column(self, metric: Metric, rules: ScoringRules) -> Column:
         return AveragePrecision(metric.part, _at(metric))
 
 
 class NDCGMeasure(MeanMeasure):
-    def column(self, metric: Metric, rules: Rules) -> Column:
+    def column(self, metric: Metric, rules: ScoringRules) -> Column:
         return NDCG(metric.part, _at(metric), rules.ideal)
 
 
 class AlphaNDCGMeasure(MeanMeasure):
-    def column(self, metric: Metric, rules: Rules) -> Column:
+    def column(self, metric: Metric, rules: ScoringRules) -> Column:
         kind = SubstringAlphaNDCG if rules.alpha == "substring" else TokenSetAlphaNDCG
         return kind(metric.part, _at(metric))
 
 
 class MRRMeasure(MeanMeasure):
-    def column(self, metric: Metric, rules: Rules) -> Column:
+    def column(self, metric: Metric, rules: ScoringRules) -> Column:
         return ReciprocalRank(metric.part)
 
 
 class SADRMeasure(MeanMeasure):
-    def column(self, metric: Metric, rules: Rules) -> Column:
+    def column(self, metric: Metric, rules: ScoringRules) -> Column:
         return DiscountedRecall(metric.part)
 
 
 MEASURES = (
-    MAPMeasure("MAP", needs_cutoff=True),
-    NDCGMeasure("NDCG", needs_cutoff=True),
-    AlphaNDCGMeasure("AlphaNDCG", needs_cutoff=True),
-    MRRMeasure("MRR"),
-    SADRMeasure("SADR"),
+    MAPMeasure(
+        "MAP",
+        "mean over documents of the precisions at the hits, divided by the number of gold phrases",
+        needs_cutoff=True,
+        order=20,
+    ),
+    NDCGMeasure(
+        "NDCG",
+        "discounted gain over that of a perfect ranking: of the hits (chan19, kpdrop, exhird, "
+        "unikp, fg) or of all gold phrases (yuan20)",
+        needs_cutoff=True,
+        order=21,
+    ),
+    AlphaNDCGMeasure(
+        "AlphaNDCG",
+        "NDCG with gains that halve when a gold phrase is covered again, alpha = 0.5",
+        needs_cutoff=True,
+        order=22,
+    ),
+    MRRMeasure("MRR", "mean of 1/rank over the hits", order=23, protocols=("yuan20",)),
+    SADRMeasure(
+        "SADR",
+        "recall in which hits beyond as many ranks as there are gold phrases are discounted",
+        order=23,
+        protocols=("yuan20",),
+    ),
 )

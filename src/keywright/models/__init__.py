@@ -1,1 +1,1 @@
-"""One file per published model, composing `nn/`: `Config`, `PARADIGM` and `build`."""
+"""One file per published model; `keywright.nn.model` has the contract."""

@@ -1,4 +1,4 @@
-"""What recurrent models share: a document read by a bidirectional GRU, a decoder's first state.
+"""Shared by recurrent models: a bidirectional GRU as encoder, and the decoder's initial state.
 
 Equation numbers are those of Yuan et al. (2020), appendix A.
 """
@@ -12,17 +12,18 @@ from torch import Tensor, nn
 
 from keywright.config import Count, Fraction
 from keywright.data.batch import Batch
-from keywright.data.vocab import BOS, PAD, Lexicon
 from keywright.errors import ConfigError
+from keywright.lexicon import Lexicon
 from keywright.nn.attention import AdditiveAttention
 from keywright.nn.copy import first_positions, input_ids, log_probs
+from keywright.nn.model import Model
 from keywright.nn.rnn import BiGRU
 from keywright.nn.rows import SharedRows, Sharing, TensorRows
 
 
 @dataclass(frozen=True)
 class Config:
-    """Yuan et al. (2020), appendix D; layers of unknown size are as wide as the decoder."""
+    """Yuan et al. (2020), appendix D; layers whose size is not given are as wide as the decoder."""
 
     embedding: Count = 100
     encoder: Count = 150  # units of each direction
@@ -32,10 +33,10 @@ class Config:
 
 @dataclass(frozen=True)
 class Memory(SharedRows):
-    """B documents as the decoder sees them, whose rows share them."""
+    """B documents as the decoder sees them; the rows of a document share it."""
 
     states: Tensor  # [B, S, M] encoder states, M = 2 * encoder
-    keys: Tensor  # [B, S, A] their part of the attention
+    keys: Tensor  # [B, S, A] the same, projected for the attention
     mask: Tensor  # [B, S]
     final: Tensor  # [B, M] the encoder's final state
     source: Tensor  # [B, S] ids of the output space
@@ -48,20 +49,22 @@ class State(TensorRows):
     hidden: Tensor  # [R, D] of the decoder
 
 
-class Recurrent(nn.Module):
-    """The encoder, and a decoder's beginnings."""
-
-    rows_per_document = 1
+class Recurrent(Model[Memory, State]):
+    """The encoder, and what the decoders have in common."""
 
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__()
         if vocabulary.input_size != vocabulary.size:
             raise ConfigError(
-                "data.vocabulary: this model reads and writes the same words; set it to 'words'"
+                "data.vocabulary: this model needs the same vocabulary for input and output; "
+                "set it to 'words'"
             )
         memory = 2 * config.encoder
         self.vocabulary_size = vocabulary.size
-        self.embedding = nn.Embedding(vocabulary.size, config.embedding, padding_idx=PAD)
+        self.special = vocabulary.special
+        self.embedding = nn.Embedding(
+            vocabulary.size, config.embedding, padding_idx=self.special.pad
+        )
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         self.encoder = BiGRU(config.embedding, config.encoder)
         self.bridge = nn.Linear(memory, config.decoder)
@@ -91,7 +94,7 @@ class Recurrent(nn.Module):
 
     def start(self, memory: Memory) -> tuple[Tensor, State]:
         final = memory.final[memory.sharing.owner]
-        tokens = torch.full((len(final),), BOS, device=final.device)
+        tokens = torch.full((len(final),), self.special.bos, device=final.device)
         return tokens, State(hidden=self.bridge(final).tanh())  # eq. 8
 
     def embed(self, tokens: Tensor, memory: Memory) -> Tensor:
@@ -104,7 +107,7 @@ class Recurrent(nn.Module):
     def distribution(
         self, logits: Tensor, gate: Tensor | None, energies: Tensor, memory: Memory
     ) -> Tensor:
-        """log p [R, V + X] from the logits of producing [R, V] and energies of copying [R, S]."""
+        """log p [R, V + X] from logits of producing [R, V] and energies of copying [R, S]."""
         owner = memory.sharing.owner
         extension = memory.extension_inputs.shape[1]
         source, first = memory.source[owner], memory.first[owner]

@@ -1,51 +1,91 @@
 """CatSeq: all keyphrases as one sequence (Yuan et al. 2020, appendix A).
 
-A bidirectional GRU reads the document, a GRU writes the phrases with attention and a pointer
-softmax. The recurrence does not depend on the attention, so teacher forcing runs each of them once
-over all positions. `CatSeqD`, `CatSeqCorr` and `CatSeqTG` replace one part each.
+A bidirectional GRU reads the document; a GRU with attention and a pointer softmax writes the
+phrases. The recurrence does not depend on the attention, so teacher forcing computes each of them
+once for all positions. `CatSeqD`, `CatSeqCorr` and `CatSeqTG` replace one part each.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from keywright.data.batch import Batch
-from keywright.data.vocab import Lexicon
-from keywright.models._recurrent import Config, Memory, Recurrent, State
+from keywright.lexicon import Lexicon
+from keywright.models import _recurrent
+from keywright.models._recurrent import Memory, Recurrent, State
 from keywright.nn.attention import attend
-from keywright.nn.copy import PointerSoftmax, target_log_prob
+from keywright.nn.copy import (
+    GeneratorSizes,
+    PointerGenerator,
+    PointerSoftmax,
+    target_log_prob,
+)
 from keywright.nn.generator import Step
-from keywright.nn.loss import Loss, likelihood_loss
-
-PARADIGM = "one2seq"
+from keywright.nn.loss import Loss, at_targets, likelihood_loss
 
 
-def build(config: Config, vocabulary: Lexicon) -> nn.Module:
-    return CatSeq(config, vocabulary)
+@dataclass(frozen=True)
+class Config(_recurrent.Config):
+    """The defaults are those of Yuan et al. (2020).
+
+    Chan et al. (2019) and Luo et al. (2021) have decoder = 300, bridge = "copy" and
+    output = "pointer_generator".
+    """
+
+    # The decoder's initial state: a layer that reads the encoder's final states, or those states
+    # themselves, the backward one first.
+    bridge: Literal["layer", "copy"] = "layer"
+    # Gülçehre et al. (2016), or See et al. (2017) whose switch also sees the last token.
+    output: Literal["pointer_softmax", "pointer_generator"] = "pointer_softmax"
+
+    def __post_init__(self) -> None:
+        if self.bridge == "copy" and self.decoder != 2 * self.encoder:
+            raise ValueError(
+                f"bridge 'copy' needs a decoder of 2 * encoder = {2 * self.encoder} units, not "
+                f"{self.decoder}"
+            )
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """What the decoder makes of T tokens, teacher-forced or (T = 1) its own."""
+    """The decoder after T tokens, with teacher forcing or (T = 1) its own."""
 
     hidden: Tensor  # [R, T, D] recurrent states
     state: Tensor  # [R, T, D] the same after dropout, for attention and output
     energies: Tensor  # [R, T, S] of attention
     context: Tensor  # [R, T, M] attended source
-    extra: Tensor | None = None  # [R, T, E] further features of the produced word
+    embedded: Tensor  # [R, T, E] the tokens that were read
+    extra: Tensor | None = None  # [R, T, E] additional features of the produced word
 
 
 class CatSeq(Recurrent):
+    paradigm = "one2seq"
+    graphs: str | None = "recurrent"
+    output: PointerSoftmax | PointerGenerator
+
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__(config, vocabulary)
+        self.copies_state = config.bridge == "copy"
+        self.embedding_size = config.embedding
         self.decoder = nn.GRU(config.embedding, config.decoder, batch_first=True)
-        self.output = PointerSoftmax(config.decoder, 2 * config.encoder, vocabulary.size)
+        self.output = build_output(config, vocabulary.size)
+        if self.copies_state:
+            del self.bridge  # it would have parameters without gradient
+        if self.copies_state or config.output != "pointer_softmax":
+            self.graphs = None
 
-    def step(self, tokens: Tensor, state: State, memory: Memory) -> Step:
+    def start(self, memory: Memory) -> tuple[Tensor, State]:
+        if not self.copies_state:
+            return super().start(memory)
+        final = memory.final[memory.sharing.owner]
+        tokens = torch.full((len(final),), self.special.bos, device=final.device)
+        return tokens, State(hidden=torch.cat(final.chunk(2, dim=1)[::-1], dim=1))
+
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> Step[State]:
         embedded = self.embed(tokens.unsqueeze(1), memory)
         decoded, state = self.decode(embedded, state, memory)
         features, gate = self.output(*_features(decoded, (slice(None), 0)))
@@ -58,7 +98,7 @@ class CatSeq(Recurrent):
     ) -> tuple[Decoded, State]:
         """Read T tokens [R, T, E] of every row.
 
-        When each document has one row, only the first `counts` [B] of its tokens may be real.
+        `counts` [B] can only be given if every document has one row: the number of its real tokens.
         """
         hidden, _ = self.decoder(embedded, state.hidden.unsqueeze(0))  # eq. 7
         dropped = self.dropout(hidden)
@@ -66,20 +106,20 @@ class CatSeq(Recurrent):
         energies = self.attention(queries, memory.keys, memory.mask, counts)  # eq. 9
         context = attend(energies, memory.states)  # eq. 10
         energies, context = (memory.sharing.part(x, embedded.shape[1]) for x in (energies, context))
-        return Decoded(hidden, dropped, energies, context), State(hidden=hidden[:, -1])
+        read = embedded[..., : self.embedding_size]
+        return Decoded(hidden, dropped, energies, context, read), State(hidden=hidden[:, -1])
 
     def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         _, _, log_prob = self.teach(batch, smoothing)
         return likelihood_loss(log_prob)
 
-    def target_log_probs(self, batch: Batch) -> Tensor:
-        """log p of every target token given those before it [B, T]; 0 at pads."""
+    def score(self, batch: Batch) -> Tensor:
         _, mask = batch.targets
         _, _, log_prob = self.teach(batch)
-        return log_prob.new_zeros(mask.shape).masked_scatter(mask, log_prob)
+        return at_targets(log_prob, mask)
 
     def teach(self, batch: Batch, smoothing: float = 0.0) -> tuple[Memory, Decoded, Tensor]:
-        """Run over the targets; the log-probabilities [N] are those of real target tokens."""
+        """Read the targets; the log-probabilities [N] are those of their real tokens."""
         target, mask = batch.targets
         memory = self.encode(batch)
         first, state = self.start(memory)
@@ -98,7 +138,21 @@ class CatSeq(Recurrent):
         return memory, decoded, log_prob
 
 
-def _features(decoded: Decoded, index: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+build = CatSeq
+
+
+def build_output(
+    config: Config, vocabulary_size: int, extra: int = 0
+) -> PointerSoftmax | PointerGenerator:
+    """The output layer; `extra` is the size of additional features of the produced word."""
+    memory = 2 * config.encoder
+    if config.output == "pointer_softmax":
+        return PointerSoftmax(config.decoder, memory, vocabulary_size, extra)
+    sizes = GeneratorSizes(config.decoder, memory, config.embedding)
+    return PointerGenerator(sizes, vocabulary_size, config.dropout, extra)
+
+
+def _features(decoded: Decoded, index: Any) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """The inputs of the output layer at some positions of [R, T]."""
     extra = None if decoded.extra is None else decoded.extra[index]
-    return decoded.state[index], decoded.context[index], extra
+    return decoded.state[index], decoded.context[index], decoded.embedded[index], extra

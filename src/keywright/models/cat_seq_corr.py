@@ -1,8 +1,8 @@
-"""CatSeqCorr: CatSeq that remembers what it covered and what it wrote.
+"""CatSeqCorr: CatSeq with coverage and review attention.
 
-The coverage and review attention of CorrRNN (Chen et al. 2018) in CatSeq, as Chan et al. (2019)
-combine them: attention sees how much every source word was attended before, and the produced word
-also depends on a second attention over the decoder's earlier states, its initial one included.
+Both are those of CorrRNN (Chen et al. 2018), added to CatSeq by Chan et al. (2019). The attention
+depends on how much every source word was attended before, and the produced word also depends on a
+second attention, over the earlier states of the decoder, including the initial one.
 """
 
 from __future__ import annotations
@@ -10,29 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from keywright.config import Count
-from keywright.data.vocab import Lexicon
+from keywright.lexicon import Lexicon
 from keywright.models import _recurrent, cat_seq
 from keywright.models._recurrent import Memory
-from keywright.models.cat_seq import CatSeq, Decoded
+from keywright.models.cat_seq import CatSeq, Decoded, build_output
 from keywright.nn.attention import attend
-from keywright.nn.copy import PointerSoftmax
 from keywright.nn.coverage import CoverageAttention, ReviewAttention
-
-PARADIGM = cat_seq.PARADIGM
 
 
 @dataclass(frozen=True)
-class Config(_recurrent.Config):
+class Config(cat_seq.Config):
     """The sizes of Chan et al. (2019)."""
 
     decoder: Count = 300
-
-
-def build(config: Config, vocabulary: Lexicon) -> nn.Module:
-    return CatSeqCorr(config, vocabulary)
 
 
 @dataclass(frozen=True)
@@ -42,6 +35,7 @@ class State(_recurrent.State):
 
 
 class CatSeqCorr(CatSeq):
+    graphs = None
     attention: CoverageAttention
 
     def __init__(self, config: Config, vocabulary: Lexicon):
@@ -49,7 +43,7 @@ class CatSeqCorr(CatSeq):
         memory, size = 2 * config.encoder, config.decoder
         self.attention = CoverageAttention(size, memory, size)
         self.review = ReviewAttention(size, size, size)
-        self.output = PointerSoftmax(size, memory, vocabulary.size, extra=size)
+        self.output = build_output(config, vocabulary.size, extra=size)
 
     def start(self, memory: Memory) -> tuple[Tensor, State]:
         tokens, state = super().start(memory)
@@ -69,14 +63,17 @@ class CatSeqCorr(CatSeq):
         assert isinstance(state, State)
         hidden, _ = self.decoder(embedded, state.hidden.unsqueeze(0))
         dropped = self.dropout(hidden)
-        owner = memory.sharing.owner  # every row has a coverage, and with it keys, of its own
+        owner = memory.sharing.owner  # every row has its own coverage and therefore its own keys
         energies, coverage = self.attention.covering(
             dropped, memory.keys[owner], memory.mask[owner], state.coverage
         )
         context = attend(memory.sharing.join(energies), memory.states)
         context = memory.sharing.part(context, embedded.shape[1])
-        # What step t reviews ends with the state before it.
+        # Step t reviews all states before it.
         written = torch.cat([state.written, state.hidden.unsqueeze(1), hidden[:, :-1]], dim=1)
         review = attend(self.review.reviewing(dropped, self.review.key(written)), written)
-        decoded = Decoded(hidden, dropped, energies, context, review)
+        decoded = Decoded(hidden, dropped, energies, context, embedded, review)
         return decoded, State(hidden=hidden[:, -1], coverage=coverage, written=written)
+
+
+build = CatSeqCorr

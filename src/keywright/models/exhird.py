@@ -1,20 +1,22 @@
 """ExHiRD: exclusive hierarchical decoding (Chen et al. 2020).
 
-A phrase-level GRU takes a step for every phrase and a word-level GRU one for every word, which
-starts from the phrase's state. Both attend to the source, and a word's attention is rescaled by its
-phrase's. Every word is fed the attentional vector of the word before it, so that teacher forcing
-has to go word by word; the output layer still runs once over all of them.
+A phrase-level GRU takes one step for every phrase. A word-level GRU starts from the state of the
+phrase and takes one step for every word. Both attend to the source, and the attention of a word is
+rescaled by that of its phrase. The input of every word includes the attentional vector of the word
+before it, so teacher forcing is a loop over words; the output layer is computed once for all.
 
-Exclusion keeps phrases from beginning alike. The soft one is a loss (ExHiRD-s, `soft_exclusion`).
-The hard one is a rule of decoding (ExHiRD-h): `[decode] unique_starts` and `starts_window`.
+Exclusion keeps phrases from starting with the same word. Soft exclusion is a loss (ExHiRD-s,
+`soft_exclusion`), hard exclusion is a rule of decoding (ExHiRD-h): `unique_starts` and
+`starts_window` of `[decode]`.
 
-The release writes `<p_start>` or `<a_start>` before every phrase. Here the mark that stands before
-a phrase anyhow tells present from absent ones, with `[data] mark_absent`: `<peos>` precedes the
-first absent phrase, and the phrase-level decoder reads it.
+The release writes `<p_start>` or `<a_start>` before every phrase. Here, with `mark_absent` of
+`[data]`, the delimiter before a phrase distinguishes the two: `<peos>` precedes the first absent
+phrase, and the phrase-level decoder reads it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,28 +24,26 @@ from torch import Tensor, nn
 
 from keywright.config import Count, Fraction, NonNegative
 from keywright.data.batch import Batch
-from keywright.data.targets import DELIMITERS
-from keywright.data.vocab import BOS, PAD, Lexicon
 from keywright.errors import ConfigError
+from keywright.lexicon import Lexicon
 from keywright.nn.copy import NEVER, first_positions, input_ids, log_probs, target_log_prob
 from keywright.nn.generator import Step
-from keywright.nn.loss import Loss, likelihood_loss
+from keywright.nn.loss import Loss, at_targets, likelihood_loss
+from keywright.nn.model import Model
 from keywright.nn.rnn import BiGRU
 from keywright.nn.rows import TensorRows
-
-PARADIGM = "one2seq"
 
 
 @dataclass(frozen=True)
 class Config:
-    """Section 4.4 and the release: 100, 300 units in all, two layers of encoder, no dropout."""
+    """Section 4.4 and the release: embeddings of 100, 300 units, two encoder layers, no dropout."""
 
     embedding: Count = 100
     encoder: Count = 150  # units of each direction; the decoders have twice as many
     encoder_layers: Count = 2
     dropout: Fraction = 0.0
     soft_exclusion: NonNegative = 0.0  # weight of the exclusion loss; 1 in ExHiRD-s
-    window: Count = 4  # phrases back that the loss looks
+    window: Count = 4  # preceding phrases that the exclusion loss compares with
 
 
 @dataclass(frozen=True)
@@ -64,19 +64,23 @@ class State(TensorRows):
     feed: Tensor  # [R, D] the latest attentional vector
 
 
-class ExHiRD(nn.Module):
-    rows_per_document = 1
+class ExHiRD(Model[Memory, State]):
+    paradigm = "one2seq"
 
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__()
         if vocabulary.input_size != vocabulary.size:
             raise ConfigError(
-                "data.vocabulary: this model reads and writes the same words; set it to 'words'"
+                "data.vocabulary: this model needs the same vocabulary for input and output; "
+                "set it to 'words'"
             )
         size = 2 * config.encoder
         self.config = config
         self.vocabulary_size = vocabulary.size
-        self.embedding = nn.Embedding(vocabulary.size, config.embedding, padding_idx=PAD)
+        self.special = vocabulary.special
+        self.embedding = nn.Embedding(
+            vocabulary.size, config.embedding, padding_idx=self.special.pad
+        )
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         widths = [config.embedding] + [size] * (config.encoder_layers - 1)
         self.encoder = nn.ModuleList(BiGRU(width, config.encoder) for width in widths)
@@ -104,16 +108,16 @@ class ExHiRD(nn.Module):
         )
 
     def start(self, memory: Memory) -> tuple[Tensor, State]:
-        nothing = torch.zeros_like(memory.final)
+        zeros = torch.zeros_like(memory.final)
         state = State(
             phrase=memory.final,
             energies=torch.zeros(memory.mask.shape, device=memory.mask.device),
-            word=nothing,
-            feed=nothing,
+            word=zeros,
+            feed=zeros,
         )
-        return torch.full((len(nothing),), BOS, device=nothing.device), state
+        return torch.full((len(zeros),), self.special.bos, device=zeros.device), state
 
-    def step(self, tokens: Tensor, state: State, memory: Memory) -> Step:
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> Step[State]:
         energies, state = self.read(tokens, state, memory)
         distribution = log_probs(
             self.output(state.feed),
@@ -126,26 +130,27 @@ class ExHiRD(nn.Module):
         return Step(distribution, state, attention=energies.softmax(dim=-1))
 
     def read(self, tokens: Tensor, state: State, memory: Memory) -> tuple[Tensor, State]:
-        """Read one token [R] per row: the energies of copying [R, S] and the new state.
+        """Read one token [R] per row; returns the energies of copying [R, S] and the new state.
 
-        What is predicted next depends on its `feed`, the attentional vector.
+        The next prediction depends on its `feed`, the attentional vector.
         """
         state = self.begin_phrases(tokens, state, memory)
         ids = input_ids(tokens.unsqueeze(1), memory.extension_inputs, self.vocabulary_size)
         embedded = self.dropout(self.embedding(ids.squeeze(1)))
         word = self.word_decoder(torch.cat([embedded, state.feed], dim=-1), state.word)
-        # The product of both attentions, normalised again, is the softmax of summed energies.
+        # The normalised product of both attentions is the softmax of the sum of their energies.
         energies = self._attend(self.word_attention(word), memory) + state.energies
         context = torch.bmm(energies.softmax(-1).unsqueeze(1), memory.states).squeeze(1)
         feed = self.dropout(self.combine(torch.cat([context, word], dim=-1)).tanh())
         return energies, State(state.phrase, state.energies, word, feed)
 
     def begin_phrases(self, tokens: Tensor, state: State, memory: Memory) -> State:
-        """Where a mark is read, the phrase level goes on and the word level starts from it.
+        """After a delimiter, the phrase level takes a step and the word level starts from it.
 
-        The phrase-level decoder reads the attentional vector that predicted the mark.
+        The phrase-level decoder reads the attentional vector that predicted the delimiter.
         """
-        begins = torch.isin(tokens, tokens.new_tensor((BOS, *DELIMITERS))).unsqueeze(1)
+        before = (self.special.bos, *self.special.delimiters)
+        begins = torch.isin(tokens, tokens.new_tensor(before)).unsqueeze(1)
         phrase = self.phrase_decoder(state.feed, state.phrase)
         energies = self._attend(self.phrase_attention(phrase), memory)
         return State(
@@ -170,16 +175,14 @@ class ExHiRD(nn.Module):
         exclusion = self.exclusion_loss(features, energies, target, mask, memory)
         return Loss(
             loss.total + self.config.soft_exclusion * exclusion,
-            loss.count,
+            loss.divisor,
             {**loss.parts, "exclusion": exclusion.detach()},
         )
 
-    def target_log_probs(self, batch: Batch) -> Tensor:
-        """log p of every target token given those before it [B, T]; 0 at pads."""
+    def score(self, batch: Batch) -> Tensor:
         target, mask = batch.targets
         memory = self.encode(batch)
-        log_prob = self._log_prob(*self.teach(target, memory), target, mask, memory)
-        return log_prob.new_zeros(mask.shape).masked_scatter(mask, log_prob)
+        return at_targets(self._log_prob(*self.teach(target, memory), target, mask, memory), mask)
 
     def teach(self, target: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """Attentional vectors [B, T, D] and energies [B, T, S] that predict `target` [B, T]."""
@@ -195,11 +198,12 @@ class ExHiRD(nn.Module):
     def exclusion_loss(
         self, features: Tensor, energies: Tensor, target: Tensor, mask: Tensor, memory: Memory
     ) -> Tensor:
-        """The sum of -log(1 - p) of beginning a phrase as one of the last `window` ones began.
+        """The sum of -log(1 - p) of starting a phrase with a start of the last `window` phrases.
 
-        Words that the phrase rightly begins with are no mistake and do not count.
+        A start that is the correct one of this phrase is not counted.
         """
-        row, at, word = previous_starts(target, mask, self.config.window)
+        delimiters = self.special.delimiters
+        row, at, word = previous_starts(target, mask, self.config.window, delimiters)
         if not len(row):
             return features.new_zeros(())
         log_prob = target_log_prob(
@@ -221,7 +225,7 @@ class ExHiRD(nn.Module):
         memory: Memory,
         smoothing: float = 0.0,
     ) -> Tensor:
-        """Of the real target tokens, in order: [N]."""
+        """The log-probabilities of the real target tokens, in order: [N]."""
         return target_log_prob(
             features[mask],
             self.output,
@@ -233,18 +237,22 @@ class ExHiRD(nn.Module):
         )
 
 
-def build(config: Config, vocabulary: Lexicon) -> nn.Module:
-    return ExHiRD(config, vocabulary)
+build = ExHiRD
 
 
-def previous_starts(target: Tensor, mask: Tensor, window: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows, positions of phrases' first words, and first words of phrases before them: [E] each."""
+def previous_starts(
+    target: Tensor, mask: Tensor, window: int, delimiters: Sequence[int]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Pairs of a phrase and a different start of one of the `window` phrases before it.
+
+    Returns rows, positions of the first word of the phrase, and the other starts: [E] each.
+    """
     found: list[tuple[int, int, int]] = []
     for row, (tokens, real) in enumerate(zip(target.tolist(), mask.tolist(), strict=True)):
         starts: list[int] = []
         for at, token in enumerate(tokens[: sum(real)]):
-            begins = at == 0 or tokens[at - 1] in DELIMITERS
-            if begins and token not in DELIMITERS:
+            begins = at == 0 or tokens[at - 1] in delimiters
+            if begins and token not in delimiters:
                 recent = dict.fromkeys(starts[-window:])
                 found += [(row, at, before) for before in recent if before != token]
                 starts.append(token)

@@ -1,8 +1,8 @@
-"""The default architecture: MiniLM reads the document, a small decoder writes all its phrases.
+"""MiniLM as encoder, and a small decoder that writes all phrases as one sequence.
 
-The encoder is BERT's, started from MiniLM's weights. The decoder is a shallow Transformer with a
-pointer of its own: it produces the wordpieces of keyphrases and copies any wordpiece of the source.
-It reads wordpieces through the encoder's embedding, so it knows from the start what they mean.
+The encoder is that of BERT with the weights of MiniLM. The decoder is a shallow Transformer with a
+separate copy attention: it produces the wordpieces of keyphrases and copies any wordpiece of the
+source. It uses the embedding of the encoder, which is already trained.
 """
 
 from __future__ import annotations
@@ -16,18 +16,16 @@ from torch import nn
 
 from keywright.config import Count, Fraction
 from keywright.data import minilm
-from keywright.data.vocab import Lexicon
-from keywright.models.transformer_one2seq import TransformerOne2Seq
+from keywright.lexicon import Lexicon
+from keywright.models.transformer_one2seq import One2Seq
 from keywright.nn.bert import BertEncoder
 from keywright.nn.pointer_transformer import PointerTransformer
 from keywright.nn.transformer import DecoderLayer, EncoderLayer, Shape
 
-PARADIGM = "one2seq"
-
 
 @dataclass(frozen=True)
 class Config:
-    """The encoder's sizes are MiniLM's; others can only be trained from nothing."""
+    """The sizes of the encoder are those of MiniLM; others need `start = "random"`."""
 
     width: Count = 384
     heads: Count = 12
@@ -38,15 +36,16 @@ class Config:
     encoder_dropout: Fraction = 0.1
     dropout: Fraction = 0.1  # of the decoder
     start: Literal["minilm", "random"] = "minilm"  # of the encoder's weights
-    # The decoder's layers start from the last ones of the encoder or from nothing. Those of the
-    # encoder are post-norm, so the decoder's then are too.
+    # The layers of the decoder start from the last layers of the encoder or from random weights.
+    # Those of the encoder are post-norm, and so are then those of the decoder.
     decoder_start: Literal["encoder", "random"] = "random"
 
     def __post_init__(self) -> None:
         self.encoder_shape()
         if self.decoder_start == "encoder" and self.decoder_layers > self.encoder_layers:
             raise ValueError(
-                f"decoder_start: the encoder has no {self.decoder_layers} layers to start from"
+                f"decoder_start: the decoder has {self.decoder_layers} layers, but the encoder "
+                f"that they would start from has only {self.encoder_layers}"
             )
 
     def encoder_shape(self) -> Shape:
@@ -73,7 +72,7 @@ class Config:
         )
 
 
-class PretrainedOne2Seq(TransformerOne2Seq):
+class PretrainedOne2Seq(One2Seq):
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__(
             encoder_of(config, vocabulary), config.decoder_shape(), vocabulary, own_pointer=True
@@ -87,8 +86,7 @@ class PretrainedOne2Seq(TransformerOne2Seq):
         return parameter_groups(self)
 
 
-def build(config: Config, vocabulary: Lexicon) -> PretrainedOne2Seq:
-    return PretrainedOne2Seq(config, vocabulary)
+build = PretrainedOne2Seq
 
 
 def encoder_of(config: Config, vocabulary: Lexicon) -> BertEncoder:
@@ -97,20 +95,20 @@ def encoder_of(config: Config, vocabulary: Lexicon) -> BertEncoder:
 
 @torch.no_grad()
 def initialise(model: PointerTransformer, config: Config) -> None:
-    """What a new run does once before it trains; a loaded model has its weights already."""
+    """Load the weights that `start` and `decoder_start` ask for."""
     encoder = cast(BertEncoder, model.encoder)
     if config.start == "minilm":
         encoder.fill(load_file(minilm.weights()))
-        # What a wordpiece means when read is the best first guess at when to produce it.
+        # The embedding of a wordpiece is the best initial guess of its output weights.
         model.output.weight.copy_(encoder.embedding.weight[model.get_buffer("input_ids")])
     if config.decoder_start == "encoder":
         layers = encoder.layers.layers[-config.decoder_layers :]
-        for to, source in zip(model.decoder.layers, layers, strict=True):
-            _take_over(cast(DecoderLayer, to), cast(EncoderLayer, source))
+        for layer, source in zip(model.decoder.layers, layers, strict=True):
+            _copy_layer(cast(DecoderLayer, layer), cast(EncoderLayer, source))
 
 
-def _take_over(layer: DecoderLayer, source: EncoderLayer) -> None:
-    """Both attentions start as the encoder's own."""
+def _copy_layer(layer: DecoderLayer, source: EncoderLayer) -> None:
+    """Self attention and cross attention both start from the self attention of the encoder."""
     for attention in (layer.self_attention, layer.cross_attention):
         attention.load_state_dict(source.attention.state_dict())
     for residual in (layer.self_residual, layer.cross_residual):
@@ -120,8 +118,8 @@ def _take_over(layer: DecoderLayer, source: EncoderLayer) -> None:
 
 
 def parameter_groups(model: PointerTransformer) -> dict[str, list[nn.Parameter]]:
-    """The encoder, which knows much already, and all that starts from nothing."""
+    """The encoder, which is pretrained, and everything else."""
     encoder = list(model.encoder.parameters())
-    known = {id(parameter) for parameter in encoder}
-    rest = [parameter for parameter in model.parameters() if id(parameter) not in known]
+    pretrained = {id(parameter) for parameter in encoder}
+    rest = [parameter for parameter in model.parameters() if id(parameter) not in pretrained]
     return {"encoder": encoder, "decoder": rest}

@@ -1,6 +1,7 @@
-"""MiniLM reads the document, the slots of a small decoder write one phrase each.
+"""MiniLM as encoder, and a small decoder whose slots write one phrase each.
 
-`pretrained_one2seq` has the encoder and decoder, `transformer_one2set` the slots and their loss.
+Encoder and decoder are those of `pretrained_one2seq`, slots and loss those of
+`transformer_one2set`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,9 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from keywright.data.vocab import Lexicon
+from keywright.lexicon import Lexicon
 from keywright.models import pretrained_one2seq as pretrained
 from keywright.models.transformer_one2set import One2Set, SetLoss
-
-PARADIGM = "one2set"
 
 
 @dataclass(frozen=True)
@@ -41,5 +40,4 @@ class PretrainedOne2Set(One2Set):
         return pretrained.parameter_groups(self)
 
 
-def build(config: Config, vocabulary: Lexicon) -> PretrainedOne2Set:
-    return PretrainedOne2Set(config, vocabulary)
+build = PretrainedOne2Set

@@ -1,7 +1,7 @@
-"""Transformer One2Seq: an encoder-decoder with copying that writes all phrases in one sequence.
+"""Transformer One2Seq: an encoder-decoder with copying that writes all phrases as one sequence.
 
-The baseline of Ye et al. (2021), One2Set: pre-norm layers, one embedding for source and target,
-the copy attention being the first head of the last layer's cross attention.
+The baseline of Ye et al. (2021), One2Set: pre-norm layers, one embedding for source and target; the
+copy attention is the first head of the last layer's cross attention.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from torch import Tensor
 
 from keywright.config import Count, Fraction
 from keywright.data.batch import Batch
-from keywright.data.vocab import Lexicon
-from keywright.nn.loss import Loss, likelihood_loss
+from keywright.lexicon import Lexicon
+from keywright.nn.loss import Loss, at_targets, likelihood_loss
 from keywright.nn.pointer_transformer import PointerTransformer, WordEncoder
 from keywright.nn.transformer import Shape
-
-PARADIGM = "one2seq"
 
 
 @dataclass(frozen=True)
@@ -36,19 +34,27 @@ class Config:
         return Shape(self.width, self.heads, self.inner, layers, self.dropout)
 
 
-class TransformerOne2Seq(PointerTransformer):
+class One2Seq(PointerTransformer):
+    """The loss and the score of a sequence of all phrases."""
+
+    paradigm = "one2seq"
+
     def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
-        """The negative log-likelihood of the sequence of all phrases."""
         target, mask = batch.targets
         return likelihood_loss(self.log_likelihood(target, mask, self.encode(batch), smoothing))
 
-    def target_log_probs(self, batch: Batch) -> Tensor:
-        """log p of every target token given those before it [B, T]; 0 at pads."""
+    def score(self, batch: Batch) -> Tensor:
         target, mask = batch.targets
-        log_prob = self.log_likelihood(target, mask, self.encode(batch))
-        return log_prob.new_zeros(mask.shape).masked_scatter(mask, log_prob)
+        return at_targets(self.log_likelihood(target, mask, self.encode(batch)), mask)
 
 
-def build(config: Config, vocabulary: Lexicon) -> TransformerOne2Seq:
-    encoder = WordEncoder(config.shape(config.encoder_layers), vocabulary.input_size)
-    return TransformerOne2Seq(encoder, config.shape(config.decoder_layers), vocabulary)
+class TransformerOne2Seq(One2Seq):
+    def __init__(self, config: Config, vocabulary: Lexicon):
+        super().__init__(
+            WordEncoder(config.shape(config.encoder_layers), vocabulary),
+            config.shape(config.decoder_layers),
+            vocabulary,
+        )
+
+
+build = TransformerOne2Seq

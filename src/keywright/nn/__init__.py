@@ -1,1 +1,1 @@
-"""Building blocks of neural models: layers and the generator protocol. No papers here."""
+"""Building blocks of neural models: layers, and the contracts of models and generators."""

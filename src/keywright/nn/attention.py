@@ -13,9 +13,9 @@ from keywright.nn.copy import NEVER
 
 
 class AdditiveAttention(nn.Module):
-    """energy(q, m) = L1 tanh(L2 <q, m>), with L2 split into a part for each of the two.
+    """energy(q, m) = L1 tanh(L2 <q, m>), where L2 is split into a matrix for q and one for m.
 
-    Equations 9 and 10 of Yuan et al. (2020). L1 has no bias: the softmax would cancel it.
+    Equations 9 and 10 of Yuan et al. (2020). L1 has no bias, because the softmax would cancel it.
     """
 
     def __init__(self, query_size: int, memory_size: int, size: int):
@@ -29,9 +29,9 @@ class AdditiveAttention(nn.Module):
     ) -> Tensor:
         """Energies [B, T, S] of queries [B, T, Q] over `keys` = `self.key(memory)` [B, S, A].
 
-        Positions outside `mask` [B, S], whose real positions come first, get `NEVER`. Only the
-        first `counts` [B] queries of each row are real (default: all); the others' energies are
-        `NEVER` throughout.
+        Positions outside `mask` [B, S] get `NEVER`; the real positions of a mask come first. Only
+        the first `counts` [B] queries of each row are real (default: all); all energies of the
+        others are `NEVER`.
         """
         queries = self.query(queries)
         if queries.shape[1] == 1:
@@ -50,11 +50,11 @@ def attend(energies: Tensor, memory: Tensor) -> Tensor:
 
 
 class _Energies(torch.autograd.Function):
-    """sum_a v_a tanh(q_a + k_a) for all pairs of a query and a key, a document at a time.
+    """sum_a v_a tanh(q_a + k_a) for all pairs of a query and a key, one document at a time.
 
-    The tensor [T, S, A] of one document stays in the cache and is computed again for the
-    gradient: half the time and a fraction of the memory of the same for a whole batch, and pads
-    cost nothing.
+    The tensor [T, S, A] of one document fits in the CPU cache and is computed again for the
+    gradient. Compared with whole batches this takes half the time and a fraction of the memory,
+    and padding costs nothing.
     """
 
     @staticmethod
@@ -77,7 +77,7 @@ class _Energies(torch.autograd.Function):
             g = grad[row, :t, :s]
             tanh = _tanh(queries[row, :t], keys[row, :s])
             weight_grad += g.flatten() @ tanh.flatten(0, 1)
-            # d tanh = 1 - tanh^2; the sums of g over it are products of matrices.
+            # d tanh = 1 - tanh^2; the weighted sums over it are matrix products.
             square = tanh.square_()
             queries_grad[row, :t] = g.sum(1, keepdim=True) - torch.einsum("ts,tsa->ta", g, square)
             keys_grad[row, :s] = g.sum(0).unsqueeze(1) - torch.einsum("ts,tsa->sa", g, square)

@@ -1,4 +1,4 @@
-"""BERT's encoder, and how to fill it from a BERT checkpoint."""
+"""The encoder of BERT, and how to load the weights of a BERT checkpoint into it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from keywright.data.vocab import PAD
 from keywright.errors import ConfigError
+from keywright.lexicon import PAD
 from keywright.nn.pointer_transformer import SourceEncoder
 from keywright.nn.transformer import Encoder, EncoderLayer, Shape
 
 
 class BertEncoder(SourceEncoder):
-    """Embeddings of pieces and of learnt positions, then post-norm layers.
+    """Embeddings of wordpieces and of learnt positions, then post-norm layers.
 
-    Every position is of the first token type, whose embedding is therefore part of the positions.
+    Every position has the first token type, so its embedding is added to those of the positions.
     """
 
     def __init__(self, shape: Shape, vocabulary: int, positions: int):
@@ -25,22 +25,25 @@ class BertEncoder(SourceEncoder):
         self.embedding = nn.Embedding(vocabulary, shape.width, padding_idx=PAD)
         self.positions = nn.Embedding(positions, shape.width)
         for table in (self.embedding, self.positions):
-            nn.init.normal_(table.weight, std=0.05)  # about what pretrained ones have
+            nn.init.normal_(table.weight, std=0.05)  # close to that of pretrained embeddings
         self.norm = nn.LayerNorm(shape.width, eps=shape.epsilon)
         self.dropout = nn.Dropout(shape.dropout)
         self.layers = Encoder(shape)
 
     def forward(self, source: Tensor, mask: Tensor) -> Tensor:
-        length, most = source.shape[1], self.positions.num_embeddings
-        if length > most:
-            raise ConfigError(f"data.max_source: {length} is more than the encoder's {most}")
+        length, limit = source.shape[1], self.positions.num_embeddings
+        if length > limit:
+            raise ConfigError(
+                f"data.max_source: a source has {length} tokens, but the encoder has only "
+                f"{limit} positions"
+            )
         x = self.embedding(source) + self.positions.weight[:length]
         encoded: Tensor = self.layers(self.dropout(self.norm(x)), mask)
         return encoded
 
     @torch.no_grad()
     def fill(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over the weights of a BERT checkpoint with Hugging Face's names."""
+        """Copy the weights of a BERT checkpoint, whose names are those of Hugging Face."""
         name = "embeddings.{}.weight".format
         _copy(self.embedding.weight, tensors[name("word_embeddings")])
         kind = tensors[name("token_type_embeddings")][0]
@@ -72,6 +75,6 @@ def _copy(parameter: Tensor, value: Tensor) -> None:
     if parameter.shape != value.shape:
         raise ConfigError(
             f"model: its sizes are not those of the pretrained encoder "
-            f"({list(parameter.shape)} here, {list(value.shape)} there)"
+            f"({list(parameter.shape)} in the model, {list(value.shape)} in the checkpoint)"
         )
     parameter.copy_(value)

@@ -1,11 +1,13 @@
 """Producing a word or copying it: one exact distribution over the vocabulary and the source.
 
-A word's probability is its vocabulary mass and the copy mass of all its source positions, summed.
-Everything stays in log space, where a word without one of the two contributes nothing to value or
-gradient, and no probability that is merely small becomes zero.
+The probability of a word is the sum of its vocabulary mass and of the copy mass of all its source
+positions. Everything is computed in log space, where a word that lacks one of the two contributes
+nothing to value or gradient, and no small probability is rounded to zero.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -14,13 +16,13 @@ from torch import Tensor, nn
 from keywright.nn.softmax import target_logits
 
 NEVER = -1e30
-"""An energy or log-probability that no real one comes near; unlike -inf its gradient is no NaN."""
+"""An energy or log-probability far below any real one; unlike -inf, its gradient is not NaN."""
 
 
 def input_ids(tokens: Tensor, extension_inputs: Tensor, vocabulary_size: int) -> Tensor:
-    """What an embedding that knows V words reads for output-space `tokens` [R, ...].
+    """The ids that an embedding of V words reads for output-space `tokens` [R, ...].
 
-    A copied word is read as its document's `extension_inputs` [R, X] say.
+    The ids of copied words are looked up in the `extension_inputs` [R, X] of their document.
     """
     if not extension_inputs.shape[1]:
         return tokens
@@ -39,15 +41,16 @@ def target_log_prob(
     target: Tensor,
     smoothing: float = 0.0,
 ) -> Tensor:
-    """log p(target) [N], without the distribution around it.
+    """log p(target) [N], without the rest of the distribution.
 
-    `features` [N, H] for `output`; `gate` [N] is the logit of producing against copying (None: one
-    softmax runs over words and source positions together); `energies` [N, S] are unnormalised
-    logs of the copy distribution, `NEVER` at pads; `source` [N, S] and `target` [N] are ids of the
-    output space. With label `smoothing`, the mean log p of producing each word of the vocabulary
-    takes that share of the result; what copying adds to words of the source is not counted there.
+    `features` [N, H] are the input of `output`; `gate` [N] is the logit of producing rather than
+    copying (None: one softmax over words and source positions together); `energies` [N, S] are the
+    unnormalised logarithms of the copy distribution, `NEVER` at padding; `source` [N, S] and
+    `target` [N] are ids of the output space. Label `smoothing` is the weight of the mean log p of
+    producing each word of the vocabulary; what copying adds to words of the source is not part of
+    that mean.
     """
-    energies = energies.to(output.weight.dtype)  # which mixed precision leaves as it is
+    energies = energies.to(output.weight.dtype)  # the full precision, also under autocast
     known = target < output.out_features
     logit, producing = target_logits(features, output, target.where(known, 0))
     copying = energies.logsumexp(dim=-1)
@@ -58,13 +61,13 @@ def target_log_prob(
     log_prob = torch.logaddexp(produced, F.logsigmoid(-gate) + found - copying)
     if not smoothing:
         return log_prob
-    # The mean of all logits is the logit of the mean weights: no row of V numbers is needed.
+    # The mean of all logits is the logit of the mean weights, so no row of V numbers is needed.
     mean = features @ output.weight.mean(dim=0) + output.bias.mean()
     return torch.lerp(log_prob, F.logsigmoid(gate) + mean - producing, smoothing)
 
 
 def first_positions(source: Tensor) -> Tensor:
-    """For every position of `source` [B, S] the first one with the same word: once a document."""
+    """For every position of `source` [B, S] the first one with the same word."""
     return (source.unsqueeze(2) == source.unsqueeze(1)).int().argmax(dim=2)
 
 
@@ -76,10 +79,11 @@ def log_probs(
     first: Tensor,
     extension_size: int,
 ) -> Tensor:
-    """The whole distribution [R, V + X] whose single entries `target_log_prob` gives.
+    """The whole distribution [R, V + X]; `target_log_prob` computes single entries of it.
 
-    `logits` [R, V] of producing, `first` [R, S] is `first_positions(source)`; the rest is as there.
-    Extension ids that a document does not use get -inf.
+    `logits` [R, V] are those of producing, `first` [R, S] is `first_positions(source)`, and the
+    other arguments are as in `target_log_prob`. Extension ids that a document does not use get
+    -inf.
     """
     producing, copying = logits.logsumexp(dim=-1), energies.logsumexp(dim=-1)
     if gate is None:
@@ -88,13 +92,18 @@ def log_probs(
     produced = F.pad(produced, (0, extension_size), value=-torch.inf)
     copied = energies + (F.logsigmoid(-gate) - copying).unsqueeze(1)
     mixed = torch.logaddexp(produced.gather(1, source), _summed_by_word(copied, first))
-    # Positions of the same word all write the same value, so their order does not matter.
-    return produced.scatter(1, source, mixed)
+    # All positions of a word write the same value, so their order does not matter. But `scatter`
+    # would pass the gradient of that value to each of them: only the first one may receive it.
+    is_first = first == torch.arange(first.shape[1], device=first.device)
+    return produced.scatter(1, source, mixed.where(is_first, mixed.detach()))
 
 
 def _summed_by_word(log_mass: Tensor, first: Tensor) -> Tensor:
-    """At every position [R, S] the logarithm of the mass of all positions with the same word."""
-    largest = torch.full_like(log_mass, NEVER).scatter_reduce(1, first, log_mass, "amax")
+    """For every position [R, S] the log of the total mass of all positions with the same word."""
+    # The initial values must not take part: padding may be below them.
+    largest = torch.full_like(log_mass, NEVER).scatter_reduce(
+        1, first, log_mass, "amax", include_self=False
+    )
     shifted = (log_mass - largest.gather(1, first)).exp()
     total = torch.zeros_like(log_mass).scatter_add(1, first, shifted)
     return (largest + total.log()).gather(1, first)
@@ -103,8 +112,8 @@ def _summed_by_word(log_mass: Tensor, first: Tensor) -> Tensor:
 class PointerSoftmax(nn.Module):
     """A switch between producing and pointing (Gülçehre et al. 2016).
 
-    Equation numbers are those of Yuan et al. (2020), appendix A. `extra` is the size of further
-    features for the produced word.
+    Equation numbers are those of Yuan et al. (2020), appendix A. `extra` is the size of additional
+    features of the produced word.
     """
 
     def __init__(self, state_size: int, memory_size: int, vocabulary_size: int, extra: int = 0):
@@ -116,10 +125,46 @@ class PointerSoftmax(nn.Module):
         self.switch = nn.Linear(state_size, 1)  # L5
 
     def forward(
-        self, state: Tensor, context: Tensor, extra: Tensor | None = None
+        self, state: Tensor, context: Tensor, embedded: Tensor, extra: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The features of `vocabulary` (eq. 11) and the switch's logit (eq. 13), one per row."""
+        """The input of `vocabulary` (eq. 11) and the logit of the switch (eq. 13) for each row.
+
+        The embedding of the last token has no influence here.
+        """
         inputs = [state, context] if extra is None else [state, context, extra]
         features = self.hidden(torch.cat(inputs, dim=-1)).tanh()
         gate = self.switch((self.switch_context(context) + self.switch_state(state)).tanh())
         return features, gate.squeeze(-1)
+
+
+class PointerGenerator(nn.Module):
+    """The output of See et al. (2017), as Chan et al. (2019) and Luo et al. (2021) used it.
+
+    p(word) = softmax(W2 W1 [context; state; extra]), two linear layers with dropout between them,
+    and p(producing) = sigmoid(w [context; state; embedding of the last token]).
+    """
+
+    def __init__(
+        self, sizes: GeneratorSizes, vocabulary_size: int, dropout: float = 0.0, extra: int = 0
+    ):
+        super().__init__()
+        both = sizes.memory + sizes.state
+        self.hidden = nn.Linear(both + extra, sizes.state)  # W1
+        self.vocabulary = nn.Linear(sizes.state, vocabulary_size)  # W2
+        self.switch = nn.Linear(both + sizes.embedding, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, state: Tensor, context: Tensor, embedded: Tensor, extra: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The input of `vocabulary` and the logit of producing for each row."""
+        both = [context, state]
+        features = self.hidden(torch.cat(both if extra is None else [*both, extra], dim=-1))
+        gate = self.switch(torch.cat([*both, embedded], dim=-1))
+        return self.dropout(features), gate.squeeze(-1)
+
+
+class GeneratorSizes(NamedTuple):
+    state: int
+    memory: int
+    embedding: int

@@ -1,4 +1,4 @@
-"""Attention that remembers: where it has looked, and what was written."""
+"""Attention with a memory: coverage of the source, and review of the decoder's own states."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from keywright.nn.copy import NEVER
 
 
 class CoverageAttention(AdditiveAttention):
-    """Additive attention whose energies also see how much each position was attended so far.
+    """Additive attention whose energies depend on how much each position was attended so far.
 
-    e = L1 tanh(W_q q + W_k k + w_c c) with c the sum of earlier attention (Tu et al. 2016, See et
-    al. 2017). Each step needs the one before it, so time is a loop.
+    e = L1 tanh(W_q q + W_k k + w_c c), where c is the sum of earlier attention (Tu et al. 2016, See
+    et al. 2017). Each step depends on the one before, so the time steps are a loop.
     """
 
     def __init__(self, query_size: int, memory_size: int, size: int):
@@ -39,7 +39,7 @@ class ReviewAttention(AdditiveAttention):
     def reviewing(self, queries: Tensor, keys: Tensor) -> Tensor:
         """Energies [B, T, P + T] of the last T queries [B, T, Q] over keys [B, P + T, A].
 
-        The key at P + t is the newest that query t may see.
+        Query t may attend to the keys up to and including P + t.
         """
         features = self.query(queries).unsqueeze(2) + keys.unsqueeze(1)
         energies: Tensor = self.energy(features.tanh()).squeeze(3)

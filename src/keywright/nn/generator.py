@@ -1,17 +1,21 @@
-"""What a decoder asks of a model.
+"""What a decoder needs from a model.
 
-Greedy search, sampling, beam search and exhaustive decoding are written once over these three
-protocols, for RNNs, Transformers, One2Set (its slots are rows) and ExHiRD (its two levels hide
-inside its state). A *row* is one sequence being generated; a document has one row at first, or one
-per slot for set models, and decoders repeat and reorder rows with `select`.
+Greedy search, sampling, beam search and exhaustive decoding are written once over these protocols,
+for RNNs, Transformers, One2Set (its slots are rows) and ExHiRD (its two levels are part of its
+state). A *row* is one sequence being generated. A document has one row, or one per slot in a set
+model; decoders repeat, reorder and drop rows with `select`.
+
+`Memory` and `State` are types of the model's own. Decoders pass them on without looking inside, so
+a bare `Generator` stands for any of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Generic, Protocol, Self
 
 from torch import Tensor
+from typing_extensions import TypeVar  # torch requires it; typing's has no defaults before 3.13
 
 from keywright.data.batch import Batch
 
@@ -20,28 +24,34 @@ class Rows(Protocol):
     """Anything with one entry per row."""
 
     def select(self, index: Tensor) -> Self:
-        """The rows at `index` [R'] (repeats allowed), in that order."""
+        """The rows at `index` [R'], in that order; an index may occur several times."""
+
+
+Memory = TypeVar("Memory", bound=Rows, default=Any)
+"""The encoded documents."""
+State = TypeVar("State", bound=Rows, default=Any)
+"""What one step hands to the next: a recurrent state or a key/value cache."""
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Generic[State]):
     """One step of all rows."""
 
     log_probs: Tensor  # [R, V + X] over the vocabulary and the per-document copy extension
-    state: Rows  # what the next step needs: recurrent state or key/value cache
+    state: State
     attention: Tensor | None = None  # [R, S] over source positions, for replacing <unk>
 
 
-class Generator(Protocol):
+class Generator(Protocol[Memory, State]):
     """A model as decoders see it."""
 
     rows_per_document: int  # 1, or the number of slots of a set model
 
-    def encode(self, batch: Batch) -> Rows:
+    def encode(self, batch: Batch) -> Memory:
         """The memory of a batch, row-major: the rows of document 0, then of document 1, ..."""
 
-    def start(self, memory: Rows) -> tuple[Tensor, Rows]:
+    def start(self, memory: Memory) -> tuple[Tensor, State]:
         """The first input token of every row [R] and the state before it is read."""
 
-    def step(self, tokens: Tensor, state: Rows, memory: Rows) -> Step:
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> Step[State]:
         """Read `tokens` [R] (ids of the extended vocabulary) and predict the next ones."""

@@ -1,4 +1,4 @@
-"""Bipartite matching of slots to targets, document by document."""
+"""Bipartite matching of slots to targets, separately for each document."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from torch import Tensor
 
 
 def match(scores: Tensor, real: Tensor) -> Tensor:
-    """The target each slot gets so that the sum of their scores is largest.
+    """The assignment of targets to slots that maximises the sum of their scores.
 
-    scores: [B, N, M] of giving target m to slot n; real: [B, M] bool, False at padding. Returns
-    [B, N] long: the index of a target, or -1 for a slot that gets none. With more targets than
-    slots the best N are given away.
+    scores: [B, N, M], of assigning target m to slot n; real: [B, M] bool, False at padding. Returns
+    [B, N] long: the index of a target, or -1 for a slot without one. If there are more targets
+    than slots, the best N are assigned.
     """
     chosen = torch.full(scores.shape[:2], -1, dtype=torch.long)
     for b, (matrix, columns) in enumerate(zip(scores.cpu(), real.cpu(), strict=True)):

@@ -1,7 +1,7 @@
-"""An encoder and a Transformer decoder that generates or copies: a `Generator`.
+"""An encoder and a Transformer decoder that produces or copies tokens.
 
-The decoder reads its own output through the encoder's embedding, as source and target share their
-words. A document may have many rows (slots, beams, samples), which share its encoding.
+The decoder reads its own output through the embedding of the encoder, because source and target
+have the same words. The rows of a document (slots, beams, samples) share its encoding.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from keywright.data.batch import Batch
-from keywright.data.vocab import BOS, PAD, Lexicon
+from keywright.lexicon import Lexicon
 from keywright.nn import copy
 from keywright.nn.generator import Step
+from keywright.nn.model import Model
 from keywright.nn.rows import Sharing
 from keywright.nn.transformer import (
     Cache,
@@ -33,7 +34,7 @@ class Source:
     """B documents as the decoder sees them, and the R rows that read them."""
 
     layers: tuple[KeyValue, ...]  # of the cross attention
-    pointer_keys: Tensor | None  # [B, S, D], for a pointer of its own
+    pointer_keys: Tensor | None  # [B, S, D], if copying has an attention of its own
     mask: Tensor  # [B, S] bool, True at real positions
     copyable: Tensor  # [B, S] bool, True at positions that can be copied
     extended: Tensor  # [B, S] ids in the output space
@@ -46,7 +47,7 @@ class Source:
         owner = self.sharing.owner[index]
         codes = None if self.codes is None else self.codes[index]
         used, position = torch.unique(owner, return_inverse=True)
-        if 2 * len(used) > len(self.mask):  # most documents are still read: leave them in place
+        if 2 * len(used) > len(self.mask):  # most documents are still read: avoid copying them
             return replace(self, sharing=Sharing.of(owner, len(self.mask)), codes=codes)
         keys = self.pointer_keys
         return replace(
@@ -64,17 +65,19 @@ class Source:
 
 
 class SourceEncoder(nn.Module):
-    """Maps ids [B, S] and their mask to [B, S, D], through an embedding the decoder shares."""
+    """Maps ids [B, S] and their mask to [B, S, D]; the decoder uses the same embedding."""
 
     embedding: nn.Embedding  # of width D
 
 
 class WordEncoder(SourceEncoder):
-    """A Transformer encoder over words: scaled embeddings plus sinusoidal positions."""
+    """A Transformer encoder of words: scaled embeddings plus sinusoidal positions."""
 
-    def __init__(self, shape: Shape, vocabulary: int):
+    def __init__(self, shape: Shape, vocabulary: Lexicon):
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary, shape.width, padding_idx=PAD)
+        self.embedding = nn.Embedding(
+            vocabulary.input_size, shape.width, padding_idx=vocabulary.special.pad
+        )
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         self.scale = math.sqrt(shape.width)
         self.positions = SinusoidalPositions(shape.width)
@@ -87,12 +90,15 @@ class WordEncoder(SourceEncoder):
         return encoded
 
 
-class PointerTransformer(nn.Module):
-    """Everything but the loss.
+class PointerTransformer(Model[Source, Cache]):
+    """Everything but the loss and the score.
 
     The copy attention is the first head of the last layer's cross attention or, with
-    `own_pointer`, one of full width. With control codes every document has one row per code.
+    `own_pointer`, a separate one of full width. With control codes, every document has one row per
+    code.
     """
+
+    graphs = "pointer_transformer"
 
     def __init__(
         self,
@@ -106,6 +112,7 @@ class PointerTransformer(nn.Module):
         super().__init__()
         self.rows_per_document = max(1, codes)
         self.size = vocabulary.size
+        self.special = vocabulary.special
         self.encoder = encoder
         self.scale = math.sqrt(shape.width)
         self.positions = SinusoidalPositions(shape.width)
@@ -116,7 +123,7 @@ class PointerTransformer(nn.Module):
         nn.init.zeros_(self.output.bias)
         self.gate = nn.Linear(shape.width, 1)  # produce (positive) or copy
         self.pointer_query = nn.Linear(shape.width, shape.width) if own_pointer else None
-        # A bias of keys would add the same to every position, which a softmax does not see.
+        # A bias of keys would add the same value to every position, which a softmax cancels.
         self.pointer_key = nn.Linear(shape.width, shape.width, bias=False) if own_pointer else None
         self.codes = nn.Embedding(codes, shape.width) if codes else None
         if self.codes is not None:
@@ -132,7 +139,7 @@ class PointerTransformer(nn.Module):
             layers=self.decoder.read_source(encoded),
             pointer_keys=None if self.pointer_key is None else self.pointer_key(encoded),
             mask=batch.source_mask,
-            copyable=_copyable(batch),
+            copyable=_copyable(batch, self.special.pad),
             extended=batch.source_extended,
             first=copy.first_positions(batch.source_extended),
             extension_inputs=batch.extension_inputs,
@@ -141,9 +148,9 @@ class PointerTransformer(nn.Module):
         )
 
     def start(self, memory: Source) -> tuple[Tensor, Cache]:
-        return torch.full_like(memory.sharing.owner, BOS), Cache()
+        return torch.full_like(memory.sharing.owner, self.special.bos), Cache()
 
-    def step(self, tokens: Tensor, state: Cache, memory: Source) -> Step:
+    def step(self, tokens: Tensor, state: Cache, memory: Source) -> Step[Cache]:
         states, energies, state = self.run(tokens[:, None], state, memory)
         owner = memory.sharing.owner
         log_probs = copy.log_probs(
@@ -164,8 +171,8 @@ class PointerTransformer(nn.Module):
         x = self.embed(tokens, cache.length, memory)
         states, cache, energies = self.decoder(x, cache, memory.layers, memory.mask, memory.sharing)
         if self.pointer_query is not None and memory.pointer_keys is not None:
-            asked = memory.sharing.join(self.pointer_query(states))
-            energies = asked @ memory.pointer_keys.transpose(1, 2) / self.scale
+            queries = memory.sharing.join(self.pointer_query(states))
+            energies = queries @ memory.pointer_keys.transpose(1, 2) / self.scale
             energies = memory.sharing.part(energies, tokens.shape[1])
         copyable = memory.copyable[memory.sharing.owner]
         return states, energies.masked_fill(~copyable[:, None], copy.NEVER), cache
@@ -180,7 +187,7 @@ class PointerTransformer(nn.Module):
         return embedded
 
     def inputs(self, tokens: Tensor, memory: Source) -> Tensor:
-        """The ids for the embedding of tokens [R, T], copied ones included."""
+        """The embedding's ids of tokens [R, T], also of copied ones."""
         known = self.get_buffer("input_ids")[tokens.clamp(max=self.size - 1)]
         if memory.extension_inputs.shape[1] == 0:
             return known
@@ -192,7 +199,7 @@ class PointerTransformer(nn.Module):
         self, target: Tensor, mask: Tensor, memory: Source, smoothing: float = 0.0
     ) -> Tensor:
         """Teacher-forced log-probabilities of the real tokens of `target` [R, T], in order: [N]."""
-        first = target.new_full((len(target), 1), BOS)
+        first = target.new_full((len(target), 1), self.special.bos)
         states, energies, _ = self.run(torch.cat([first, target[:, :-1]], 1), Cache(), memory)
         rows, _ = mask.nonzero(as_tuple=True)
         return copy.target_log_prob(
@@ -206,11 +213,11 @@ class PointerTransformer(nn.Module):
         )
 
 
-def _copyable(batch: Batch) -> Tensor:
-    """[B, S]: a source may hold marks and blanks, which no output id stands for.
+def _copyable(batch: Batch, pad: int) -> Tensor:
+    """The positions [B, S] that can be copied: not marks and blanks, which have no output id.
 
-    Where it holds nothing else, copying them is a waste of probability; but a softmax over nothing
-    would make words certain that are not there.
+    If a source contains nothing else, they can be copied all the same. That wastes probability, but
+    a softmax over no position at all would make arbitrary words certain.
     """
-    words = batch.source_mask & (batch.source_extended != PAD)
+    words = batch.source_mask & (batch.source_extended != pad)
     return words | (batch.source_mask & ~words.any(dim=1, keepdim=True))

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 class BiGRU(nn.Module):
     """A bidirectional GRU over padded sequences.
 
-    The backward direction reads every sequence reversed within its own length, so pads come last
-    for both. On a CPU this is three times as fast as packing, whose gradient is slow.
+    The backward direction reads every sequence reversed within its own length, so padding comes
+    last for both. On a CPU this is three times as fast as packed sequences, whose gradient is slow.
     """
 
     def __init__(self, input_size: int, hidden_size: int):
@@ -19,7 +19,7 @@ class BiGRU(nn.Module):
         self.backwards = nn.GRU(input_size, hidden_size, batch_first=True)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """States [B, S, 2H] (anything at pads) and final states [B, 2H] of inputs [B, S, I]."""
+        """States [B, S, 2H] (undefined at padding) and final states [B, 2H] of inputs [B, S, I]."""
         lengths = mask.sum(dim=1)
         reverse = _reversal(lengths, inputs.shape[1])
         ahead, _ = self.forwards(inputs)
@@ -30,7 +30,7 @@ class BiGRU(nn.Module):
 
 
 def _reversal(lengths: Tensor, size: int) -> Tensor:
-    """Positions [B, size] that reverse the first `lengths` of each row and leave the rest."""
+    """Positions [B, size] that reverse the first `lengths` of each row and keep the rest."""
     position = torch.arange(size, device=lengths.device)
     mirrored = lengths.unsqueeze(1) - 1 - position
     return mirrored.where(mirrored >= 0, position)

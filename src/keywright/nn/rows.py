@@ -1,4 +1,4 @@
-"""Memory and state of a generator: dataclasses of tensors that rows can be selected from."""
+"""Memory and state of a generator: dataclasses of tensors with `select` for rows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class TensorRows:
-    """Base of dataclasses whose fields are all tensors [R, ...]: an entry per row."""
+    """Base of dataclasses whose fields are all tensors [R, ...]: one entry per row."""
 
     def select(self, index: Tensor) -> Self:
-        """The rows at `index` [R'] (repeats allowed), in that order."""
+        """The rows at `index` [R'], in that order; an index may occur several times."""
         return type(self)(
             **{f.name: getattr(self, f.name).index_select(0, index) for f in fields(self)}
         )
@@ -24,15 +24,15 @@ class TensorRows:
 class Sharing:
     """Which of B documents each of R rows reads.
 
-    The rows of a document ask its keys and values side by side, as one longer query: these are
-    then neither copied nor fetched from memory once for every row.
+    The rows of a document query its keys and values together, as one longer query, so that these
+    are neither copied nor read from memory once for every row.
     """
 
-    owner: Tensor  # [R] long, the document
+    owner: Tensor  # [R] long, the document of each row
     place: Tensor  # [R] long, 0, 1, ... among the rows of that document
     documents: int  # B
-    most: int  # rows of the document that has most
-    even: bool  # whether every document has as many, and all are in order
+    most: int  # the largest number of rows of a document
+    even: bool  # whether all documents have the same number of rows, and all rows are in order
 
     @classmethod
     def of(cls, owner: Tensor, documents: int) -> Self:
@@ -47,7 +47,7 @@ class Sharing:
         return cls(owner, place, documents, most, even)
 
     def join(self, x: Tensor) -> Tensor:
-        """[R, T, D] to [B, most * T, D], zeros where a document has fewer rows."""
+        """[R, T, D] to [B, most * T, D], with zeros where a document has fewer rows."""
         if self.even:
             return x.reshape(self.documents, -1, x.shape[-1])
         joined = x.new_zeros(self.documents, self.most, *x.shape[1:])
@@ -55,7 +55,7 @@ class Sharing:
         return joined.flatten(1, 2)
 
     def part(self, x: Tensor, length: int) -> Tensor:
-        """What was joined, [B, most * T, E], as [R, T, E] again; T is `length`."""
+        """The reverse of `join`: [B, most * T, E] to [R, T, E]; T is `length`."""
         if self.even:
             return x.reshape(len(self.owner), length, -1)
         return x.reshape(self.documents, self.most, length, -1)[self.owner, self.place]
@@ -63,15 +63,15 @@ class Sharing:
 
 @dataclass(frozen=True)
 class SharedRows:
-    """Base of dataclasses whose other fields are all tensors [B, ...]: an entry per document."""
+    """Base of dataclasses whose other fields are all tensors [B, ...]: one entry per document."""
 
     sharing: Sharing
 
     def select(self, index: Tensor) -> Self:
-        """The rows at `index` [R'] (repeats allowed), in that order."""
+        """The rows at `index` [R'], in that order; an index may occur several times."""
         owner = self.sharing.owner[index]
         used, position = torch.unique(owner, return_inverse=True)
-        if 2 * len(used) > self.sharing.documents:  # most are still read: leave them in place
+        if 2 * len(used) > self.sharing.documents:  # most are still read: avoid copying them
             return replace(self, sharing=Sharing.of(owner, self.sharing.documents))
         tensors = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "sharing"}
         return type(self)(

@@ -1,4 +1,4 @@
-"""The softmax over a large vocabulary where only the target's probability is wanted."""
+"""The softmax over a large vocabulary when only the probability of the target is needed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 CHUNK = 64
-"""Rows worked on together, so that their exponentials are taken while they are in the cache."""
+"""Rows computed together: few enough to stay in the CPU cache until they are exponentiated."""
 
 
 def target_logits(features: Tensor, output: nn.Linear, target: Tensor) -> tuple[Tensor, Tensor]:
-    """The logit of each target [N] and the logarithm of the softmax's denominator [N].
+    """The logit of each target [N] and the logarithm of the softmax denominator [N].
 
-    `features` [N, H], `target` [N] within the output's size. Their difference is the target's
-    log-probability. The log-softmax [N, V] and its gradient are never written to memory: the
-    backward pass reuses the exponentials and scales the small matrices around them instead. Under
-    mixed precision all of this keeps the precision of the weights.
+    `features` [N, H], `target` [N] in 0 .. V - 1. The difference of the two results is the
+    log-probability of the target. The log-softmax [N, V] and its gradient are never written to
+    memory: the backward pass uses the stored exponentials and scales the smaller matrices that
+    they are multiplied with. Under mixed precision all of this has the precision of the weights.
     """
     features = features.to(output.weight.dtype)
     if not torch.is_grad_enabled():
@@ -52,7 +52,7 @@ class _TargetLogits(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, logit_grad: Tensor, denominator_grad: Tensor) -> tuple[Any, ...]:
         features, weight, target, exponentials, total = ctx.saved_tensors
-        # d denominator / d logits is the softmax: exponentials with each row scaled.
+        # d denominator / d logits is the softmax: the exponentials, with each row scaled.
         scale = (denominator_grad / total).unsqueeze(1)
         logit_grad = logit_grad.unsqueeze(1)
         features_grad = torch.addcmul(exponentials @ weight * scale, weight[target], logit_grad)

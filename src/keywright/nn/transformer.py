@@ -22,14 +22,14 @@ Activation = Literal["relu", "gelu"]
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes and habits of a stack of layers."""
+    """The sizes and options of a stack of layers."""
 
     width: int
     heads: int
     inner: int  # of the feed-forward blocks
     layers: int
-    dropout: float = 0.1  # of what a block adds to the residual stream, and inside feed-forward
-    attention_dropout: float = 0.0  # of attention weights: slow on CPUs, which lack a kernel for it
+    dropout: float = 0.1  # of the output of every block, and inside the feed-forward blocks
+    attention_dropout: float = 0.0  # of attention weights; slow on CPUs, which lack a kernel for it
     norm: Norm = "pre"
     activation: Activation = "relu"
     epsilon: float = 1e-5  # of layer normalisation
@@ -53,7 +53,7 @@ class KeyValue(NamedTuple):
 
 
 class Attention(nn.Module):
-    """Multi-head attention whose keys and values are projected apart, so that they can be kept."""
+    """Multi-head attention; keys and values are projected separately and can be cached."""
 
     def __init__(self, shape: Shape):
         super().__init__()
@@ -76,7 +76,7 @@ class Attention(nn.Module):
     def forward(
         self, x: Tensor, memory: KeyValue, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """x: [B, T, D]; mask: bool, broadcastable to [B, h, T, S], True where to look."""
+        """x: [B, T, D]; mask: bool, broadcastable to [B, h, T, S], True where to attend."""
         mixed = F.scaled_dot_product_attention(
             self._split(self.query(x)),
             memory.key,
@@ -89,7 +89,7 @@ class Attention(nn.Module):
         return output
 
     def first_head_scores(self, x: Tensor, memory: KeyValue) -> Tensor:
-        """The attention of the first head before its softmax: [B, T, S]."""
+        """The attention scores of the first head, before the softmax: [B, T, S]."""
         d = memory.key.shape[-1]
         query = F.linear(x, self.query.weight[:d], self.query.bias[:d])
         return query @ memory.key[:, 0].transpose(1, 2) / math.sqrt(d)
@@ -120,7 +120,7 @@ class FeedForward(nn.Sequential):
         super().__init__(
             nn.Linear(shape.width, shape.inner),
             nn.ReLU() if shape.activation == "relu" else nn.GELU(),
-            # BERT, whose kind uses GELU, drops nothing here.
+            # BERT, which uses GELU, has no dropout here.
             nn.Dropout(shape.dropout if shape.activation == "relu" else 0.0),
             nn.Linear(shape.inner, shape.width),
         )
@@ -171,23 +171,24 @@ class DecoderLayer(nn.Module):
     def forward(
         self, x: Tensor, past: KeyValue | None, source: KeyValue, mask: Tensor, sharing: Sharing
     ) -> tuple[Tensor, KeyValue, Tensor]:
-        """x: [R, T, D] with `past` the positions before it, of which there are none if T > 1.
+        """x: [R, T, D]; `past` has the positions before it, and is None if T > 1.
 
-        Returns the new x, `past` with x appended, and what the cross attention asked with, joined.
+        Returns the new x, `past` with x appended, and the input of the cross-attention queries,
+        joined (see `Sharing`).
         """
         y = self.self_residual.before(x)
         past = append(past, self.self_attention.keys_and_values(y))
         x = self.self_residual.after(x, self.self_attention(y, past, causal=x.shape[1] > 1))
-        asked = sharing.join(self.cross_residual.before(x))
-        answer = sharing.part(self.cross_attention(asked, source, mask), x.shape[1])
-        x = self.cross_residual.after(x, answer)
+        queries = sharing.join(self.cross_residual.before(x))
+        attended = sharing.part(self.cross_attention(queries, source, mask), x.shape[1])
+        x = self.cross_residual.after(x, attended)
         y = self.feed_forward(self.feed_forward_residual.before(x))
-        return self.feed_forward_residual.after(x, y), past, asked
+        return self.feed_forward_residual.after(x, y), past, queries
 
 
 @dataclass(frozen=True)
 class Cache:
-    """The keys and values of all positions decoded so far, layer by layer; none at first."""
+    """The keys and values of all positions decoded so far, for each layer; initially empty."""
 
     layers: tuple[KeyValue, ...] = ()
 
@@ -208,7 +209,7 @@ class Decoder(nn.Module):
         self.norm = final_norm(shape)
 
     def read_source(self, source: Tensor) -> tuple[KeyValue, ...]:
-        """The keys and values of encoded documents [B, S, D] for every layer's cross attention."""
+        """The keys and values of encoded documents [B, S, D] for each layer's cross attention."""
         return tuple(attention.keys_and_values(source) for attention in self._cross_attentions())
 
     def forward(
@@ -221,17 +222,17 @@ class Decoder(nn.Module):
     ) -> tuple[Tensor, Cache, Tensor]:
         """x: [R, T, D]; mask: [B, S] bool, True at real source positions.
 
-        Returns states [R, T, D], the cache with x appended, and the scores of the last layer's
-        first cross-attention head [R, T, S], on which copying can build.
+        Returns states [R, T, D], the cache with x appended, and the scores of the first
+        cross-attention head of the last layer [R, T, S], which can be used for copying.
         """
-        looked_at = mask[:, None, None, :]
+        visible = mask[:, None, None, :]
         layers = []
-        asked = x
+        queries = x
         for i, layer in enumerate(self.layers):
             past = cache.layers[i] if cache.layers else None
-            x, past, asked = layer(x, past, source[i], looked_at, sharing)
+            x, past, queries = layer(x, past, source[i], visible, sharing)
             layers.append(past)
-        scores = self._cross_attentions()[-1].first_head_scores(asked, source[-1])
+        scores = self._cross_attentions()[-1].first_head_scores(queries, source[-1])
         return self.norm(x), Cache(tuple(layers)), sharing.part(scores, x.shape[1])
 
     def _cross_attentions(self) -> list[Attention]:
@@ -243,12 +244,12 @@ def append(past: KeyValue | None, new: KeyValue) -> KeyValue:
 
 
 def final_norm(shape: Shape) -> nn.Module:
-    """Pre-norm stacks leave their sum unnormalised; post-norm ones have just normalised it."""
+    """Only pre-norm stacks need one: the last layer of a post-norm stack normalises its output."""
     return nn.LayerNorm(shape.width, eps=shape.epsilon) if shape.norm == "pre" else nn.Identity()
 
 
 class SinusoidalPositions(nn.Module):
-    """Vaswani et al. (2017), section 3.5; computed when needed, so that no length is too long."""
+    """Vaswani et al. (2017), section 3.5; computed when needed, so no length is too long."""
 
     def __init__(self, width: int):
         super().__init__()

@@ -1,8 +1,8 @@
 """Published evaluation protocols, one file each: how to filter, split, divide and average.
 
-A protocol turns a document and a list of predicted phrases into `Matches`, and carries the `Rules`
-by which metrics turn matches into numbers. Its parameters are its `Config`; `chan19:unk=valid` is
-a protocol with one of them set.
+A protocol reads the gold and the predicted phrases of a document, turns them into `Matches`, and
+has the `ScoringRules` by which metrics turn matches into numbers. Its parameters are its `Config`;
+`chan19:unk=valid` is a protocol with one parameter set.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from keywright import parts
-from keywright.protocols._base import Protocol, configure
+from keywright.protocol import Protocol, configure
 
 DEFAULT = "chan19"
 ALIASES = {"meng": "yuan20", "meng_yuan20": "yuan20"}
@@ -21,7 +21,7 @@ def names() -> list[str]:
 
 
 def load(text: str = DEFAULT, settings: Iterable[str] = ()) -> Protocol:
-    """The protocol `name[:key=value,...]`, with further `key=value` settings."""
+    """The protocol `name[:key=value,...]`, with additional `key=value` settings."""
     name, _, inline = text.partition(":")
     name = ALIASES.get(name, name)
     module = parts.module(__name__, name)

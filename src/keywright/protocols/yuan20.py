@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from keywright.metrics._base import Metric
-from keywright.metrics._matches import Matches, Rules
-from keywright.protocols import _base
-from keywright.protocols._base import Produced, Protocol, Side, matches, prepare
+from keywright import protocol
+from keywright.matches import Dropped, Judgement, ScoringRules
+from keywright.protocol import Protocol, numbered, prepare
 from keywright.text.presence import padded
 from keywright.text.stem import TABLE
 from keywright.types import Document
@@ -26,10 +25,10 @@ VARIANTS: tuple[tuple[str, ...], ...] = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Config(_base.Config):
+class Config(protocol.Config):
     precision: Literal["cutoff", "predicted"] = "predicted"
     f1: Literal["of_means", "mean_of_documents"] = "mean_of_documents"
-    # White space, or every character that is not a letter, digit or underscore (punctuation goes).
+    # Split at white space, or at every character that is not a letter, digit or underscore.
     tokeniser: Literal["split_nopunc", "split"] = "split_nopunc"
 
 
@@ -38,8 +37,8 @@ class Yuan20(Protocol):
     config: Config
     cutoffs = ("1", "3", "5", "10", "50", "M", "O")
 
-    def make_rules(self, config: Config) -> Rules:
-        return Rules(
+    def make_rules(self, config: Config) -> ScoringRules:
+        return ScoringRules(
             divide_by="k_if_any" if config.precision == "cutoff" else "predicted",
             f1=config.f1,
             average_over=config.average_over,
@@ -50,48 +49,45 @@ class Yuan20(Protocol):
     def facts(self) -> list[str]:
         whole = self.config.tokeniser == "split"
         return [
-            "words are split at blanks and a dot stands between title and body"
+            "words are split at blanks, with a dot between title and body"
             if whole
             else "punctuation is ignored",
             "presence by tokens",
             "repeated predictions are dropped, repeated gold is kept and counts in recall",
         ]
 
-    def metrics(self) -> tuple[Metric, ...]:
-        extra = [f"{part}.{name}" for part in ("present", "absent", "all") for name in _ADVANCED]
-        return super().metrics() + tuple(Metric.parse(name) for name in extra)
-
-    def match(self, document: Document, phrases: Sequence[str]) -> Matches:
+    def judge(self, document: Document, phrases: Sequence[str]) -> Judgement:
         title, body, gold, predictions = prepare(document, phrases)
         tokens, unknown = self._tokeniser()
         source = padded([TABLE[word] for word in tokens(f"{title} . {body}")])
-        targets, made, produced = Side(), Side(), Produced()
-        for phrase in gold or ("",):
+        found = Judgement(document)
+        for index, phrase in numbered(gold):
             words = tokens(phrase)
             text = " ".join(words if self.config.targets_stemmed else [TABLE[w] for w in words])
             # The release's search for an empty run succeeds at once: such gold is "present".
-            targets.add(text, not text or f" {text} " in source)
+            found.add_gold(index, text, not text or f" {text} " in source)
+        invalid = {".", ",", unknown}
         seen: set[str] = set()
-        for phrase in predictions:
+        for index, phrase in enumerate(predictions):
             words = tokens(phrase)
             stems = [TABLE[word] for word in words]
             text, key = " ".join(stems), "_".join(stems)  # the release compares the latter
-            present = bool(text) and f" {text} " in source
-            produced.add(present, repeated=key in seen)
-            # Validity is judged before stemming; an invalid phrase still makes later ones repeats.
-            invalid = not words or any(word.lower() in (".", ",", unknown) for word in words)
-            if key not in seen and not invalid:
-                made.add(text, present)
+            dropped: Dropped | None = None
+            # Validity is judged before stemming; repeats of invalid phrases are repeats, too.
+            if key in seen:
+                dropped = "repeat"
+            elif not words:
+                dropped = "no words"
+            elif not invalid.isdisjoint([word.lower() for word in words]):
+                dropped = "invalid token"
             seen.add(key)
-        return matches(made, targets, produced)
+            found.add(index, text, bool(text) and f" {text} " in source, dropped)
+        return found
 
     def _tokeniser(self) -> tuple[Callable[[str], list[str]], str]:
         if self.config.tokeniser == "split":
             return str.split, "<unk>"
         return _WORDS.findall, "unk"
-
-
-_ADVANCED = ("MRR", "SADR")
 
 
 def build(config: Config) -> Yuan20:

@@ -1,4 +1,4 @@
-"""Phrases as numbers: tables of hundreds of thousands of phrases that load in no time."""
+"""Phrases as numbers, so that tables of hundreds of thousands of phrases load quickly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMEMBERED = 50_000  # digests of phrases; documents share their words
 
 
 def keys(phrases: Iterable[Sequence[str]]) -> Keys:
-    """64 bits of a hash: among a million phrases, two share one by a chance of 1 to 37 million."""
+    """64-bit hashes [N]: among a million phrases, two collide with a chance of 1 in 37 million."""
     digests = b"".join([_digest(" ".join(stems)) for stems in phrases])
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
@@ -39,7 +39,7 @@ class Table:
         return len(self.keys)
 
     def places(self, wanted: Keys) -> NDArray[np.int64]:
-        """Where the keys are, -1 for those that are not."""
+        """The rows of some keys [K], -1 for unknown ones."""
         if not len(self.keys):
             return np.full(len(wanted), -1)
         at = np.searchsorted(self.keys, wanted).clip(max=len(self.keys) - 1)
@@ -57,9 +57,9 @@ class Table:
 
 
 class Tally:
-    """Counts occurrences of keys, a column at a time, in memory that grows with distinct keys."""
+    """Counts occurrences of keys by column, in memory that grows with the distinct keys only."""
 
-    ROOM = 4_000_000  # keys that wait to be counted
+    ROOM = 4_000_000  # keys collected before they are counted
 
     def __init__(self, columns: int) -> None:
         self._columns = columns

@@ -1,24 +1,27 @@
-"""A fitted ranker: its folder, and the predictor made of it.
+"""A fitted ranker: its folder, and the predictor that uses it.
 
-ranker.json     settings, names of features, where it comes from, SHA-256 of the other files
-counts.npz      the phrasebook
-topics.npz      the topic model
-marker.onnx     the marker, and marker.json the words it knows
-labels.json     the known keyphrases
-present.onnx    trees that judge what stands in the text
-absent.onnx     trees that judge what does not
-generator/      an exported model whose phrases are judged as well, if there is one
+ranker.json          settings, origin, SHA-256 of the other files
+counts.npz           the phrasebook
+topics.npz           the topic model
+labels.json          the known keyphrases
+meaning.npz          vectors of words
+span_tagger.onnx     the span tagger
+span_tagger.json     the words that it knows
+present.onnx         trees that score candidates from the text
+absent.onnx          trees that score other candidates
+start_present.onnx   the same of the ranker that the fit started from, if there is one
+start_absent.onnx
+generator/           an exported model whose phrases are candidates as well, if there is one
 
-Nothing in it is code: loading a folder from anywhere runs none.
+The folder contains no code: loading one from an unknown source runs none.
 """
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -26,15 +29,27 @@ from numpy.typing import NDArray
 
 from keywright.config import Count, Probability, to_table
 from keywright.errors import DataError
-from keywright.ranking.features import Candidates, Generated, Judged, Knowledge, Written
+from keywright.files import NOT_JSON
+from keywright.ranking import manifests
+from keywright.ranking.arrays import read_arrays
+from keywright.ranking.candidates import RankerView
+from keywright.ranking.features import (
+    CandidateFeatures,
+    Generated,
+    Judged,
+    Knowledge,
+    Matrix,
+    Part,
+    Start,
+    Written,
+)
 from keywright.ranking.keys import Table
-from keywright.ranking.marker import Marker
-from keywright.ranking.phrasebook import Phrasebook
-from keywright.ranking.reading import Reading
+from keywright.ranking.meaning import Meaning, Vectors
+from keywright.ranking.phrasebook import PHRASE_COLUMNS, WORD_COLUMNS, Phrasebook
+from keywright.ranking.span_tagger import SpanTagger
 from keywright.ranking.topics import Topics
-from keywright.ranking.trees import Trees
-from keywright.runtime.batched import Decode
-from keywright.runtime.folder import sha256
+from keywright.ranking.trees import Trees, probabilities
+from keywright.text.reading import Stems
 from keywright.text.stem import stems
 from keywright.text.tokenise import normalise
 from keywright.types import Document, Prediction, ScoredPhrase
@@ -43,37 +58,87 @@ MANIFEST = "ranker.json"
 COUNTS = "counts.npz"
 TOPICS = "topics.npz"
 LABELS = "labels.json"
-MARKER = "marker.onnx"
-MARKER_WORDS = "marker.json"
+MEANING = "meaning.npz"
+SPAN_TAGGER = "span_tagger.onnx"
+SPAN_TAGGER_WORDS = "span_tagger.json"
 PRESENT = "present.onnx"
 ABSENT = "absent.onnx"
+TREES: dict[Part, str] = {"present": PRESENT, "absent": ABSENT}
+START_TREES: dict[Part, str] = {"present": "start_present.onnx", "absent": "start_absent.onnx"}
 GENERATOR = "generator"
-FILES = (COUNTS, TOPICS, LABELS, MARKER, MARKER_WORDS, PRESENT, ABSENT)
-FORMAT = 2
-# Present candidates that are judged, fewer than trees were fitted on: what the marker thinks less
-# of is next to never said, and would take half of the time.
-MOST_JUDGED = 50
-NOISE = 0.02  # what is less probable is not said, even if there is nothing else
+FILES = (COUNTS, TOPICS, LABELS, MEANING, SPAN_TAGGER, SPAN_TAGGER_WORDS, PRESENT, ABSENT)
+FORMAT = 4
+COUNTS_SIZES = {
+    "phrases": ("phrases",),
+    "phrase_counts": ("phrases", "phrase columns"),
+    "words": ("words",),
+    "word_counts": ("words", "word columns"),
+}
+TOPICS_SIZES = {
+    "terms": ("terms",),
+    "idf": ("terms",),
+    "vectors": ("terms", "numbers per vector"),
+    "label_vectors": ("labels", "numbers per vector"),
+    "label_bias": ("labels",),
+}
+MEANING_SIZES = {
+    "stems": ("stems",),
+    "vectors": ("stems", "numbers per vector"),
+    "scale": ("stems",),
+}
+# How many present candidates the trees score: those that the span tagger ranks highest, more of
+# them in longer texts, except where the trees of the start suffice.
+SCORED, WORDS_PER_SCORED = 50, 20
+LEAST = 1e-9  # probability: log-odds are finite
+NOISE = 0.02  # candidates less probable than this are never recommended
+
+PlattScaling = tuple[float, float]
+"""Slope and offset of log-odds (Platt 1999)."""
+
+
+class PhraseGenerator(Protocol):
+    """A model that generates phrases for a batch of documents: `runtime.greedy.Greedy`."""
+
+    @property
+    def description(self) -> dict[str, Any]: ...
+
+    def __call__(self, documents: Sequence[Document]) -> list[Prediction]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Which candidates are said: those of at least a probability, or as many as score best."""
+class RankerOptions:
+    """Which candidates are recommended; by default the number that is expected to score best."""
 
-    least_present: Probability | None = None
-    least_absent: Probability | None = None
-    max_phrases: Count = 50
+    top: Count | None = None  # this many, present and absent
+    present_threshold: Probability | None = None
+    absent_threshold: Probability | None = None
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class StartManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about the ranker that a fit started from."""
+
+    books: Count  # the first ones of the phrasebook
+    most_words: Count  # of a document that its trees were fitted on
+    features: dict[Part, list[str]]  # names of the columns that its trees read
+    platt: dict[Part, list[PlattScaling]]  # for documents of each of these books
+
+
+class RankerManifest(msgspec.Struct, frozen=True, kw_only=True):
     format: int
-    keywright: str
+    keywright: str  # the version that fitted it
     versions: dict[str, str]
-    most_words: int  # of a document that are read
-    stretch: dict[str, tuple[float, float]]  # slope and offset of log-odds, by part
-    sizes: list[int]  # documents in each book of the phrasebook
+    most_words: Count  # of a document that are read
+    features: dict[Part, list[str]]  # names of the columns that the trees read
+    platt: dict[Part, list[PlattScaling]]  # for documents of each genre, in the order of books
+    sizes: list[Count]  # documents in each book of the phrasebook
+    familiar: float  # nearly all documents like those it was fitted on are at least as familiar
     config: dict[str, Any]  # what it was fitted with
-    files: dict[str, str]
+    files: dict[str, str]  # SHA-256 by name
+    start: StartManifest | None = None
+
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        return FILES if self.start is None else (*FILES, *START_TREES.values())
 
 
 class Label(msgspec.Struct, frozen=True, array_like=True):
@@ -85,116 +150,210 @@ def is_ranker(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> RankerManifest:
+    """The manifest of a folder, checked against the files that are there."""
     path = folder / MANIFEST
-    try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except msgspec.DecodeError as error:
-        raise DataError(f"does not describe a ranker: {error}", path) from None
-    if manifest.format != FORMAT:
-        raise DataError(f"is of format {manifest.format}; this keywright reads {FORMAT}", path)
-    for name in FILES:
-        if not (folder / name).is_file():
-            raise DataError("is missing: the model is not whole; install or fit it again", name)
-        if sha256(folder / name) != manifest.files.get(name):
-            raise DataError("is not the file that ranker.json describes", folder / name)
+    manifest = manifests.decode(path, RankerManifest, FORMAT, "a ranker", "fit the ranker again")
+    _check(manifest, path)
+    manifests.check_files(path, manifest.file_names, manifest.files, "install or fit it again")
     return manifest
+
+
+def _check(manifest: RankerManifest, path: Path) -> None:
+    start = manifest.start
+    fitted: list[tuple[RankerManifest | StartManifest, int]] = [(manifest, len(manifest.sizes))]
+    if start is not None:
+        fitted.append((start, start.books))
+    parts = {*TREES}
+    for trees, books in fitted:
+        if {*trees.platt} != parts or any(len(each) != books for each in trees.platt.values()):
+            raise DataError("does not describe a ranker: platt is incomplete", path)
+        if {*trees.features} != parts or not all(trees.features.values()):
+            raise DataError("does not describe a ranker: features are incomplete", path)
+    if not manifest.sizes or (start is not None and start.books > len(manifest.sizes)):
+        raise DataError("does not describe a ranker: sizes are incomplete", path)
 
 
 class Ranker:
     """Documents -> their phrases with probabilities, most probable first.
 
-    `generate` writes phrases for a batch of documents; what it writes is judged with the rest.
+    The phrases that `generate` predicts for a document are candidates as well.
     """
 
-    def __init__(self, folder: Path, options: Options, generate: Decode | None = None):
+    def __init__(
+        self, folder: Path, options: RankerOptions, generate: PhraseGenerator | None = None
+    ):
         self.folder = folder
         self.options = options
         self.manifest = read_manifest(folder)
         self.knowledge = read_knowledge(folder, self.manifest)
         self._generate = generate
-        self._parts = (
-            Part(Trees(folder / PRESENT), self.manifest.stretch["present"], options.least_present),
-            Part(Trees(folder / ABSENT), self.manifest.stretch["absent"], options.least_absent),
+        self._present = CandidateScorer.of(
+            folder, self.manifest, "present", options.present_threshold
         )
+        self._absent = CandidateScorer.of(folder, self.manifest, "absent", options.absent_threshold)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ranker, (self.folder, self.options, self._generate)
 
     @property
     def description(self) -> dict[str, Any]:
-        """All that predictions depend on but the documents."""
-        described: dict[str, Any] = {
-            "ranker": self.manifest.files,
-            "options": to_table(self.options),
-        }
+        """Everything that predictions depend on, except the documents."""
+        described = {"ranker": self.manifest.files, "options": to_table(self.options)}
         if self._generate is not None:
-            described["generator"] = self._generate.description  # type: ignore[attr-defined]
+            described["generator"] = self._generate.description
         return described
+
+    def is_familiar(self, document: Document) -> bool:
+        """Whether a document is like those that the ranker was fitted on."""
+        view = RankerView.of(document, self.manifest.most_words)
+        return self.knowledge.book.familiarity(view) >= self.manifest.familiar
+
+    def words_read(self, document: Document) -> int:
+        """How many words of a document like this one are read at once."""
+        start = self.manifest.start
+        most = self.manifest.most_words
+        if start is not None:
+            view = RankerView.of(document, most)
+            most = start.most_words if self.knowledge.at_home(view) else most
+        return most - 1  # a border separates title and body
+
+    def direction(self, stems: Iterable[str]) -> Vectors:
+        """The meaning of a text that consists of these stems [D]: a vector of length 1 or 0."""
+        return self.knowledge.meaning.text(stems)
 
     def __call__(self, documents: Sequence[Document]) -> list[Prediction]:
         written = generated(self._generate, documents)
-        return [self._judge(*pair) for pair in zip(documents, written, strict=True)]
+        return [self._predict(*pair) for pair in zip(documents, written, strict=True)]
 
-    def _judge(self, document: Document, written: Written) -> Prediction:
-        reading = Reading.of(document, self.manifest.most_words)
-        judged = Judged(reading, self.knowledge, written)
-        present, absent = self._parts
-        found = [*present.said(judged.present(MOST_JUDGED)), *absent.said(judged.absent())]
+    def judged(self, documents: Sequence[Document]) -> list[Judged]:
+        """The candidates of each document, not yet scored."""
+        return [
+            Judged(RankerView.of(document, self.manifest.most_words), self.knowledge, written)
+            for document, written in zip(
+                documents, generated(self._generate, documents), strict=True
+            )
+        ]
+
+    @property
+    def topics(self) -> Topics:
+        return self.knowledge.topics
+
+    def score(
+        self, judged: Judged, present: Sequence[Stems], absent: Mapping[Stems, str]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The probabilities of some candidates from the text, and of some phrases as absent."""
+        every = judged.present()
+        place = {phrase: number for number, phrase in enumerate(every.phrases)}
+        sure = self._present.probabilities(every)
+        unsure = self._absent.probabilities(judged.as_absent(absent))
+        return sure[[place[phrase] for phrase in present]], unsure
+
+    def log_odds(self, candidates: CandidateFeatures, *, present: bool) -> NDArray[np.float64]:
+        """The log-odds that each candidate is a keyphrase [C]."""
+        scorer = self._present if present else self._absent
+        found = scorer.probabilities(candidates).clip(LEAST, 1 - LEAST)
+        return np.asarray(np.log(found) - np.log1p(-found))
+
+    def _predict(self, document: Document, written: Written) -> Prediction:
+        judged = judge(document, self.manifest, self.knowledge, written)
+        found = [
+            *self._present.scored(judged.present(max_scored(judged))),
+            *self._absent.scored(judged.absent()),
+        ]
         found.sort(key=lambda phrase: -(phrase.confidence or 0.0))
-        return Prediction(document_id=document.id, phrases=tuple(found[: self.options.max_phrases]))
+        if (top := self.options.top) is not None:
+            found = [
+                msgspec.structs.replace(phrase, recommended=rank < top)
+                for rank, phrase in enumerate(found)
+            ]
+        return Prediction(document_id=document.id, phrases=tuple(found))
+
+
+def judge(
+    document: Document, manifest: RankerManifest, knowledge: Knowledge, written: Written
+) -> Judged:
+    """A document as far as its trees read it: those of the start may read less."""
+    judged = Judged(RankerView.of(document, manifest.most_words), knowledge, written)
+    start = manifest.start
+    if start is None or not judged.at_home or len(judged.view.words) <= start.most_words:
+        return judged
+    return Judged(RankerView.of(document, start.most_words), knowledge, written, at_home=True)
+
+
+def max_scored(judged: Judged) -> int:
+    """How many present candidates of a document the trees score."""
+    return SCORED if judged.at_home else SCORED + len(judged.view.words) // WORDS_PER_SCORED
 
 
 @dataclass(frozen=True)
-class Part:
-    """How present, or absent, candidates are judged."""
+class CandidateScorer:
+    """How present, or absent, candidates are scored and selected."""
 
-    trees: Trees
-    stretch: tuple[float, float]
-    least: float | None
+    trees: Callable[[Matrix], NDArray[np.float64]]
+    features: Sequence[str]
+    platt: Sequence[PlattScaling]
+    start_platt: Sequence[PlattScaling]  # of the trees that the fit started from
+    threshold: float | None
 
-    def said(self, candidates: Candidates) -> Iterator[ScoredPhrase]:
-        probabilities = stretched(self.trees(candidates.features), self.stretch)
+    @classmethod
+    def of(
+        cls, folder: Path, manifest: RankerManifest, part: Part, threshold: float | None
+    ) -> CandidateScorer:
+        start = () if manifest.start is None else manifest.start.platt[part]
+        trees = Trees(folder / TREES[part])
+        return cls(trees, manifest.features[part], manifest.platt[part], start, threshold)
+
+    def log_odds(self, candidates: CandidateFeatures) -> NDArray[np.float64]:
+        """The trees' own log-odds, for a document that those of the start do not suffice for."""
+        return self.trees(candidates.matrix(self.features))
+
+    def probabilities(self, candidates: CandidateFeatures) -> NDArray[np.float64]:
+        if candidates.log_odds is not None:
+            return platt_scaled(candidates.log_odds, self.start_platt[candidates.genre])
+        return platt_scaled(self.log_odds(candidates), self.platt[candidates.genre])
+
+    def scored(self, candidates: CandidateFeatures) -> Iterator[ScoredPhrase]:
+        """All candidates, best first."""
+        probabilities = self.probabilities(candidates)
         best_first = np.argsort(-probabilities, kind="stable")
-        for number in best_first[: self._count(probabilities[best_first])]:
+        recommended = self._count(probabilities[best_first])
+        for rank, number in enumerate(best_first):
             yield ScoredPhrase(
                 text=candidates.texts[number],
                 words=len(candidates.phrases[number]),
                 confidence=float(probabilities[number]),
+                recommended=rank < recommended,
             )
 
     def _count(self, best_first: NDArray[np.float64]) -> int:
-        if self.least is None:
-            return worth_saying(best_first)
-        return int((best_first >= self.least).sum())
+        if self.threshold is None:
+            return best_count(best_first[:SCORED])  # long texts have a long tail of candidates
+        return int((best_first >= self.threshold).sum())
 
 
-def worth_saying(best_first: NDArray[np.float64]) -> int:
-    """How many phrases to say, by their probabilities: as many as are expected to score best.
+def best_count(best_first: NDArray[np.float64]) -> int:
+    """How many phrases to recommend by their probabilities: the number expected to score best.
 
-    So many that F1@M and F1@5 together are the highest, with hits and gold phrases as many as
-    probabilities lead to expect. One limit for all documents does worse: where nothing is probable,
-    a little more is worth saying, and where much is, a little less.
+    It maximises the sum of F1@M and F1@5, with the expected numbers of hits and of gold phrases. A
+    single threshold for all documents does worse: where nothing is probable, it pays to recommend a
+    little more, and where much is, a little less.
     """
     likely = best_first[best_first >= NOISE]
     if not len(likely):
         return 0
-    gold, hits, said = best_first.sum(), likely.cumsum(), np.arange(1, len(likely) + 1)
-    among_5 = hits[np.minimum(said, 5) - 1]
-    return int(np.argmax(hits / (said + gold) + among_5 / (5 + gold))) + 1
+    gold, hits, count = best_first.sum(), likely.cumsum(), np.arange(1, len(likely) + 1)
+    among_5 = hits[np.minimum(count, 5) - 1]
+    return int(np.argmax(hits / (count + gold) + among_5 / (5 + gold))) + 1
 
 
-def stretched(
-    probabilities: NDArray[np.float64], stretch: tuple[float, float]
-) -> NDArray[np.float64]:
-    """Probabilities whose log-odds are stretched and moved."""
-    slope, offset = stretch
-    odds = np.log(probabilities) - np.log1p(-probabilities)
-    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * (slope * odds + offset)))
+def platt_scaled(log_odds: NDArray[np.floating[Any]], platt: PlattScaling) -> NDArray[np.float64]:
+    slope, offset = platt
+    return probabilities(slope * log_odds.astype(np.float64) + offset)
 
 
-def generated(generate: Decode | None, documents: Sequence[Document]) -> list[Written]:
-    """What a generator writes for each document, by stems."""
+def generated(generate: PhraseGenerator | None, documents: Sequence[Document]) -> list[Written]:
+    """What a generator predicts for each document, by stems."""
     if generate is None:
         return [{} for _ in documents]
     return [_written(prediction) for prediction in generate(documents)]
@@ -211,15 +370,12 @@ def _written(prediction: Prediction) -> Written:
     return found
 
 
-def read_knowledge(folder: Path, manifest: Manifest) -> Knowledge:
-    counts, topics = _arrays(folder / COUNTS), _arrays(folder / TOPICS)
-    labels = msgspec.json.decode((folder / LABELS).read_bytes(), type=list[Label])
+def read_knowledge(folder: Path, manifest: RankerManifest) -> Knowledge:
+    labels = read_labels(folder / LABELS)
+    topics = read_arrays(folder / TOPICS, TOPICS_SIZES, {"labels": len(labels)})
+    meaning = read_arrays(folder / MEANING, MEANING_SIZES, {})
     return Knowledge(
-        Phrasebook(
-            Table(counts["phrases"], counts["phrase_counts"]),
-            Table(counts["words"], counts["word_counts"]),
-            tuple(manifest.sizes),
-        ),
+        read_phrasebook(folder / COUNTS, manifest.sizes),
         Topics(
             topics["terms"],
             topics["idf"].astype(np.float32),
@@ -229,13 +385,36 @@ def read_knowledge(folder: Path, manifest: Manifest) -> Knowledge:
             topics["label_vectors"].astype(np.float32),
             topics["label_bias"],
         ),
-        Marker(folder / MARKER, folder / MARKER_WORDS),
+        SpanTagger(folder / SPAN_TAGGER, folder / SPAN_TAGGER_WORDS),
+        Meaning(meaning["stems"], meaning["vectors"], meaning["scale"]),
+        read_start(folder, manifest.start),
     )
 
 
-def _arrays(path: Path) -> dict[str, Any]:
+def read_start(folder: Path, start: StartManifest | None) -> Start | None:
+    if start is None:
+        return None
+    trees = {part: Trees(folder / name) for part, name in START_TREES.items()}
+    return Start(start.books, trees, start.features)
+
+
+def read_phrasebook(path: Path, sizes: Sequence[int]) -> Phrasebook:
+    books = len(sizes)
+    columns = {"phrase columns": PHRASE_COLUMNS * books, "word columns": WORD_COLUMNS * books}
+    counts = read_arrays(path, COUNTS_SIZES, columns)
+    return Phrasebook(
+        Table(counts["phrases"], counts["phrase_counts"]),
+        Table(counts["words"], counts["word_counts"]),
+        tuple(sizes),
+    )
+
+
+def read_labels(path: Path) -> list[Label]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise DataError(f"cannot be read: {error}", path) from None
+        labels = msgspec.json.decode(path.read_bytes(), type=list[Label])
+    except NOT_JSON as error:
+        raise DataError(f"is not a list of keyphrases: {error}", path) from None
+    for number, label in enumerate(labels, start=1):
+        if not label.text.strip() or not all(label.stems) or not label.stems:
+            raise DataError(f"keyphrase {number} is empty", path)
+    return labels

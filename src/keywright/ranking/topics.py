@@ -1,9 +1,9 @@
-"""Known keyphrases by the words of a document: a linear model through few dimensions.
+"""Known keyphrases predicted from the words of a document: a linear model of low rank.
 
-A document is the sum of its terms' vectors, rare terms counting more (idf, unit length); a known
-keyphrase (label) has a vector and a bias; a softmax over labels makes probabilities. It is the
-classifier of fastText (Joulin et al. 2017) over single words and pairs. It finds absent keyphrases
-that documents like this one have, and tells present ones how well they fit the whole.
+A document is the sum of its terms' vectors, weighted by idf and scaled to unit length; a known
+keyphrase (label) has a vector and a bias; a softmax over the labels gives probabilities. This is
+the classifier of fastText (Joulin et al. 2017) over single words and pairs. It finds absent
+keyphrases that similar documents have, and measures how well present ones fit the document.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.extractors._candidates import Stems
 from keywright.ranking.keys import Keys, Table, keys
+from keywright.text.reading import Stems
 
 Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A document's place among topics."""
+    """A document in the topic model."""
 
     vector: Vector  # [E]
     log_probs: Vector  # [labels]
 
     def best(self, most: int) -> NDArray[np.int64]:
-        """The most probable labels, in order."""
+        """The most probable labels, best first."""
         scores = -self.log_probs
         some = np.arange(len(scores))
-        if most < len(scores):  # sorting all of them would take longer than all else
+        if most < len(scores):  # sorting all of them would take longer than everything else
             some = np.argpartition(scores, most)[:most]
         return some[np.argsort(scores[some])]
 
@@ -50,7 +50,7 @@ class Topics:
         terms: Keys,  # [T] rising
         idf: Vector,  # [T]
         vectors: NDArray[np.float16],  # [T, E]
-        labels: list[str],  # as they are usually written
+        labels: list[str],  # in their most frequent spelling
         label_stems: list[Stems],
         label_vectors: Vector,  # [L, E]
         label_bias: Vector,  # [L]
@@ -66,7 +66,7 @@ class Topics:
 
     def of(self, terms: Keys) -> Topic:
         vector = self.vector(terms)
-        # Not by `@`: BLAS shares it among threads, which on busy cores wait longer than they work.
+        # Not by `@`: BLAS would use several threads, which on busy cores wait more than they work.
         scores = np.einsum("el,e->l", self._label_columns, vector) + self.label_bias
         if not len(scores):
             return Topic(vector, scores)
@@ -82,7 +82,7 @@ class Topics:
         return found
 
     def label_places(self, phrases: Keys) -> NDArray[np.int64]:
-        """Which label each phrase is, -1 for none."""
+        """The label that each phrase is [N], -1 for none."""
         places = self._by_key.places(phrases)
         known = places >= 0
         places[known] = self._by_key.rows[places[known], 0]

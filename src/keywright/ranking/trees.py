@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from keywright.errors import DataError
 
 Matrix = NDArray[np.float32]
 
 
 class Trees:
-    """Rows of features -> the probability that each is right."""
+    """Features [C, F] -> the log-odds that each candidate is a keyphrase [C]."""
 
     def __init__(self, path: Path):
-        # Imported here: reading what a folder says about itself needs no ONNX Runtime.
-        from keywright.runtime.session import open_session
+        # Imported here, because reading the manifest of a folder needs no ONNX Runtime.
+        from keywright.runtime.session import Session
 
-        # One thread: a document has too few candidates to share out.
-        self._session: Any = open_session(path, threads=1)
+        # One thread: a document has too few candidates to use more.
+        self._session = Session(path, threads=1)
 
     def __call__(self, features: Matrix) -> NDArray[np.float64]:
         if not len(features):
             return np.empty(0)
-        raw = self._session.run(None, {"features": features})[0][:, 0].astype(np.float64)
-        return np.asarray(0.5 + 0.5 * np.tanh(0.5 * raw))  # unlike exp, tanh never overflows
+        found = next(iter(self._session.run({"features": features}).values()))
+        if found.shape != (len(features), 1):
+            raise DataError(
+                f"returns {found.shape} for {len(features)} candidates", self._session.path
+            )
+        return np.asarray(found[:, 0], np.float64)
+
+
+def probabilities(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * log_odds))  # unlike exp, tanh never overflows

@@ -1,4 +1,4 @@
-"""The data of the per-document browser: texts, gold, and every phrase with its verdict and places.
+"""The data of the document browser: texts, gold, and every phrase with its verdict and places.
 
 Offsets count UTF-16 code units of title, line break and body, because that is how JavaScript
 counts.
@@ -6,39 +6,33 @@ counts.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from keywright.analysis.systems import Panel
-from keywright.calibration.entries import Splitter
 from keywright.calibration.perplexity import confidence
+from keywright.matches import REASONS, GoldPhrase, JudgedPhrase, Judgement
 from keywright.metrics import fg
-from keywright.metrics._matches import Matches
-from keywright.protocols._base import Protocol
 from keywright.report.findings import Findings
-from keywright.text.presence import runs
-from keywright.text.stem import stems
-from keywright.text.tokenise import normalise, spans
+from keywright.text.reading import Reading
 from keywright.types import Document, Prediction, ScoredPhrase
 
 PARTIAL = 0.5
-"""A wrong phrase is partly right from this token F1 with its best gold phrase on."""
+"""A wrong phrase with at least this token F1 with a gold phrase is partly right."""
 
 Verdict = Literal["correct", "partial", "wrong", "ignored"]
 Kind = Literal["present", "absent"]
-Keys = Callable[[str, bool], list[str]]
-"""The stemmed phrases a protocol reads a text as, from the text and whether it is tokenised."""
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A predicted phrase; `ignored` is one the protocol leaves out, such as a repeat.
+    """A predicted phrase; `ignored` is one that the protocol does not count, such as a repeat.
 
-    What is left out is shown once, with how many `times` it was said.
+    A text that is ignored several times is shown once, with how many `times` it was predicted and
+    the `reason` why it does not count.
     """
 
     text: str
@@ -47,6 +41,7 @@ class Shown(msgspec.Struct, frozen=True):
     places: list[int]
     confidence: float | None
     times: int = 1
+    reason: str = ""
 
 
 class Gold(msgspec.Struct, frozen=True):
@@ -69,69 +64,71 @@ class Page(msgspec.Struct, frozen=True):
 def pages(findings: Findings, most: int) -> list[Page]:
     """The first `most` documents, ready to be shown."""
     panel = findings.panel
-    splitter = Splitter(panel.protocol)
-    keys = cache(splitter.stems)  # the same phrases come back in other documents and systems
     return [
-        _page(panel, number, document, keys)
-        for number, document in enumerate(panel.documents[:most])
+        _page(panel, number, document) for number, document in enumerate(panel.documents[:most])
     ]
 
 
-def _page(panel: Panel, number: int, document: Document, keys: Keys) -> Page:
+def _page(panel: Panel, number: int, document: Document) -> Page:
     text = _Text(document)
-    matches = [panel.matches[system][number] for system in panel.systems]
-    systems = [
-        _phrases(panel.predictions[system][number], match, document, text, keys)
-        for system, match in zip(panel.systems, matches, strict=True)
-    ]
-    right = [[one.text for one in made if one.verdict == "correct"] for made in systems]
-    present = set(matches[0].present.targets)
+    predictions = [panel.predictions[system][number] for system in panel.systems]
+    judgements = [panel.protocol.judge(document, made.texts) for made in predictions]
+    right = [{phrase.stems for phrase in found.phrases if _hit(phrase)} for found in judgements]
     return Page(
         document.id or str(number + 1),
         document.title,
         document.body,
-        list(_gold(panel.protocol, document, text, present, right)),
-        systems,
+        list(_gold(document, judgements[0].gold, text, right)),
+        [_phrases(made, found, text) for made, found in zip(predictions, judgements, strict=True)],
     )
 
 
-def _phrases(
-    prediction: Prediction, match: Matches, document: Document, text: _Text, keys: Keys
-) -> list[Shown]:
-    present = set(match.present.predictions)
-    counted = present | set(match.absent.predictions)
-    right = {part.predictions[rank] for part in (match.present, match.absent) for rank in part.hits}
-    seen: set[str] = set()
+def _hit(phrase: JudgedPhrase) -> bool:
+    return phrase.correct and phrase.dropped is None
+
+
+def _phrases(prediction: Prediction, judgement: Judgement, text: _Text) -> list[Shown]:
+    read: list[list[JudgedPhrase]] = [[] for _ in prediction.phrases]
+    for judged in judgement.phrases:
+        if judged.index is not None:
+            read[judged.index].append(judged)
+    gold = [phrase.stems for phrase in judgement.gold]
     ignored: dict[str, int] = {}
     found: list[Shown] = []
-    for phrase in prediction.phrases:
-        read = keys(phrase.text, document.tokenised)
-        counting = [key for key in read if key in counted and key not in seen]
-        seen.update(read)
-        if not counting and phrase.text in ignored:
+    for phrase, several in zip(prediction.phrases, read, strict=True):
+        shown = _shown(phrase, several, gold, text)
+        if shown.verdict == "ignored" and phrase.text in ignored:
             place = ignored[phrase.text]
             found[place] = replace(found[place], times=found[place].times + 1)
             continue
-        if not counting:
+        if shown.verdict == "ignored":
             ignored[phrase.text] = len(found)
-        found.append(
-            Shown(
-                phrase.text,
-                _verdict(counting, right, match.all.targets),
-                "present" if any(key in present for key in read) else "absent",
-                text.places(read),
-                _confidence(phrase),
-            )
-        )
+        found.append(shown)
     return found
 
 
-def _verdict(keys: Sequence[str], right: set[str], gold: Sequence[str]) -> Verdict:
-    if not keys:
+def _shown(
+    phrase: ScoredPhrase, judged: Sequence[JudgedPhrase], gold: Sequence[str], text: _Text
+) -> Shown:
+    verdict = _verdict(judged, gold)
+    reasons = dict.fromkeys(REASONS[read.dropped] for read in judged if read.dropped)
+    return Shown(
+        phrase.text,
+        verdict,
+        "present" if any(read.present for read in judged) else "absent",
+        text.places([read.stems for read in judged]),
+        _confidence(phrase),
+        reason="; ".join(reasons) if verdict == "ignored" else "",
+    )
+
+
+def _verdict(judged: Sequence[JudgedPhrase], gold: Sequence[str]) -> Verdict:
+    counting = [phrase.stems for phrase in judged if phrase.dropped is None]
+    if not counting:
         return "ignored"
-    if any(key in right for key in keys):
+    if any(map(_hit, judged)):
         return "correct"
-    alike = [one.best.f1 for one in fg.likenesses(keys, gold)]
+    alike = [likeness.best.f1 for likeness in fg.likenesses(counting, gold)]
     return "partial" if max(alike, default=0.0) >= PARTIAL else "wrong"
 
 
@@ -141,37 +138,29 @@ def _confidence(phrase: ScoredPhrase) -> float | None:
 
 
 def _gold(
-    protocol: Protocol,
-    document: Document,
-    text: _Text,
-    present: set[str],
-    right: Sequence[Sequence[str]],
+    document: Document, gold: Sequence[GoldPhrase], text: _Text, right: Sequence[set[str]]
 ) -> Iterator[Gold]:
-    """Each gold phrase once; the protocol itself says which right phrases mean it."""
+    """Each keyphrase once, however many phrases the protocol reads it as."""
     seen: set[str] = set()
-    for phrase in document.keyphrases or ():
-        alone = Document(title="", body="", keyphrases=(phrase,), tokenised=document.tokenised)
-        keys = [key for key in protocol.match(alone, ()).all.targets if key.strip()]
-        if not keys or not seen.isdisjoint(keys):
+    for index, read in groupby(gold, key=lambda phrase: phrase.index):
+        parts = [phrase for phrase in read if phrase.present or phrase.absent]
+        names = [name for phrase in parts for name in phrase.names if name.strip()]
+        if index is None or not names or not seen.isdisjoint(names):
             continue
-        seen.update(keys)
+        seen.update(names)
         yield Gold(
-            phrase,
-            "present" if any(key in present for key in keys) else "absent",
-            text.places(keys),
-            [
-                system
-                for system, texts in enumerate(right)
-                if texts and protocol.match(alone, texts).all.hits
-            ],
+            (document.keyphrases or ())[index],
+            "present" if any(phrase.present for phrase in parts) else "absent",
+            text.places(names),
+            [system for system, stems in enumerate(right) if not stems.isdisjoint(names)],
         )
 
 
 def embedded(value: object) -> str:
-    """JSON that is harmless inside an HTML script element, whatever the documents say.
+    """JSON that is safe inside an HTML script element, whatever the documents contain.
 
-    Without `<`, `>` and `&` no text can end the element or start a comment; U+2028 and U+2029
-    would be line ends to old JavaScript.
+    Without `<`, `>` and `&` no text can end the element or start a comment. U+2028 and U+2029
+    are line ends in old versions of JavaScript.
     """
     text = msgspec.json.encode(value).decode()
     for character in "<>&\u2028\u2029":
@@ -183,28 +172,21 @@ class _Text:
     """A document's text, searched by stems."""
 
     def __init__(self, document: Document) -> None:
-        self.text = f"{document.title}\n{document.body}"
-        if document.tokenised:
-            found = [(match[0], *match.span()) for match in re.finditer(r"\S+", self.text)]
-        else:
-            found = [(span.text, span.start, span.end) for span in spans(self.text)]
-        words = [word if document.tokenised else " ".join(normalise(word)) for word, *_ in found]
-        self._stems = stems(words)
-        self._spans = [(start, end) for _, start, end in found]
+        self._reading = Reading.of(document)
+        # The page has a line break before the body even if there is no title.
+        self._shift = 0 if document.title else 1
 
     def places(self, keys: Sequence[str]) -> list[int]:
         """Start and end of every occurrence, one after another."""
-        found: list[int] = []
-        for key in keys:
-            words = key.split(" ")
-            for at in runs(words, self._stems):
-                found += (
-                    self._units(self._spans[at][0]),
-                    self._units(self._spans[at + len(words) - 1][1]),
-                )
-        return found
+        return [
+            self._units(character)
+            for key in keys
+            for place in self._reading.occurrences(key.split(" "))
+            for character in place
+        ]
 
     def _units(self, characters: int) -> int:
         """Characters beyond the basic plane are two units."""
-        head = self.text[:characters]
-        return characters if head.isascii() else len(head.encode("utf-16-le")) // 2
+        head = self._reading.text[:characters]
+        units = characters if head.isascii() else len(head.encode("utf-16-le")) // 2
+        return units + self._shift

@@ -1,4 +1,4 @@
-"""The run card: all that someone else needs to make the same report."""
+"""The run card: everything that is needed to make the same report again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from keywright import __version__
-from keywright.data.twins import find_target
+from keywright.data.pairs import find_target
 from keywright.errors import DataError
 from keywright.report.findings import CALIBRATION_RESAMPLES, Findings
 
@@ -20,7 +20,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class File:
-    """A file the report was made from; the digest is of its bytes as they are stored."""
+    """A file that the report was made from, with a digest of its bytes."""
 
     role: str
     name: str
@@ -28,7 +28,7 @@ class File:
 
 
 def files(documents: Path, systems: Mapping[str, Path]) -> list[File]:
-    """The documents, their gold where it is a file of its own, and every system's predictions."""
+    """The documents, their gold if it is a separate file, and every system's predictions."""
     found = [_file("documents", documents)]
     if (twin := find_target(documents)) is not None:
         found.append(_file("gold", twin))
@@ -49,8 +49,8 @@ def _file(role: str, path: Path) -> File:
 def entries(
     findings: Findings, sources: Sequence[File], command: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """The card's lines: what, and its value. No date: the same input gives the same report."""
-    found = [(f"{one.role}: {one.name}", f"sha256 {one.sha256}") for one in sources]
+    """The lines of the card as (name, value). No date: the same input gives the same report."""
+    found = [(f"{file.role}: {file.name}", f"sha256 {file.sha256}") for file in sources]
     gold = f", {findings.without_gold:,} of them without gold" if findings.without_gold else ""
     found += [
         ("documents", f"{findings.documents:,}{gold}"),
@@ -65,7 +65,7 @@ def entries(
         (
             "versions",
             f"keywright {__version__}, Python {platform.python_version()}, "
-            f"numpy {version('numpy')}, nltk {version('nltk')}",
+            f"numpy {version('numpy')}",
         ),
     ]
     if command:

@@ -8,25 +8,28 @@ from itertools import pairwise
 from keywright.analysis.counts import Numbers
 from keywright.analysis.distribution import Distribution
 from keywright.analysis.overlap import Overlap
-from keywright.analysis.position import Sections
 from keywright.calibration.calibrate import Calibration, PartCalibration
-from keywright.report.findings import MEASURES, PARTS, Findings
+from keywright.calibration.position import Sections
+from keywright.matches import SPLIT_PARTS
+from keywright.report.findings import MEASURES, Findings
 from keywright.report.svg import Drawing, Plot, Scale, legend_height, ticks
 from keywright.report.tables import WHAT
-from keywright.report.values import Cell, Figure, Gallery, Table, count, number, percent
+from keywright.report.values import Figure, Gallery
+from keywright.tables import Cell, Table, count, number, percent
 
 HUNDREDTHS = (0, 25, 50, 75, 100)
 MOST_UNFOLDED = 6
 SERIES = 6
-"""How many colours for systems the style sheet has."""
+"""How many colours the style sheet has for systems."""
 
 
 def scores(findings: Findings) -> Gallery:
-    """F1@M of every system with its interval, present and absent."""
-    figures = tuple(_forest(findings, part) for part in PARTS)
+    """F1@M of every system with its interval, for present and for absent phrases."""
+    figures = tuple(_forest(findings, part) for part in SPLIT_PARTS)
     text = (
-        f"{MEASURES[0]}, macro average. Dots are scores, lines their 95% intervals. Intervals that "
-        "overlap may still differ significantly: the tests are paired, the intervals are not."
+        f"{MEASURES[0]}, macro average. Dots are scores, lines are their 95% intervals. Systems "
+        "with overlapping intervals may still differ significantly: the tests are paired, the "
+        "intervals are not."
     )
     return Gallery("Scores at a glance", text, figures)
 
@@ -71,8 +74,8 @@ def _forest(findings: Findings, part: str) -> Figure:
             for name in systems
         ),
     )
-    said = "; ".join(f"{name} {100 * findings.scores[name][metric]:.1f}" for name in systems)
-    return _figure(drawing, table, f"{said}.")
+    listed = "; ".join(f"{name} {100 * findings.scores[name][metric]:.1f}" for name in systems)
+    return _figure(drawing, table, f"{listed}.")
 
 
 def reliability(findings: Findings) -> Gallery | None:
@@ -80,14 +83,13 @@ def reliability(findings: Findings) -> Gallery | None:
     figures = [
         _reliability(system, part, found[part], f"reliability-{place}-{part}")
         for place, (system, found) in enumerate(findings.calibration.items())
-        for part in PARTS
+        for part in SPLIT_PARTS
         if found[part].phrases
     ]
     text = (
-        "Bars: the share of correct phrases among those of about the same confidence. On the "
-        "dotted line confidence is the probability of being right; bars below it mean "
-        "overconfidence. Dots stand at the mean confidence of their bin, and the numbers below "
-        "count its phrases."
+        "Bars: the share of correct phrases among those of similar confidence. On the dotted line, "
+        "confidence equals the probability of being correct; bars below it mean overconfidence. "
+        "Dots are at the mean confidence of their bin, and the numbers below count its phrases."
     )
     return _gallery("Reliability", text, figures)
 
@@ -96,36 +98,36 @@ def _reliability(system: str, part: str, found: PartCalibration, name: str) -> F
     plot = Plot((0, 100), HUNDREDTHS, labels=("confidence, %", "correct, %"), below=30)
     plot.ticks((tick, f"{tick}") for tick in (0, 20, 40, 60, 80, 100))
     drawing = plot.drawing
-    for one in found.bins:
-        if one.count and one.accuracy is not None and one.confidence is not None:
-            plot.bar(100 * one.low, 100 * one.high, 100 * one.accuracy, part)
+    for bar in found.bins:
+        if bar.count and bar.accuracy is not None and bar.confidence is not None:
+            plot.bar(100 * bar.low, 100 * bar.high, 100 * bar.accuracy, part)
     drawing.line(plot.x(0), plot.y(0), plot.x(100), plot.y(100), "ideal")
-    for one in found.bins:
-        if one.count and one.accuracy is not None and one.confidence is not None:
-            drawing.circle(plot.x(100 * one.confidence), plot.y(100 * one.accuracy), 3, "point")
-        middle = plot.x(50 * (one.low + one.high))
-        drawing.text(middle, 236, f"{one.count}", "tiny")
+    for bar in found.bins:
+        if bar.count and bar.accuracy is not None and bar.confidence is not None:
+            drawing.circle(plot.x(100 * bar.confidence), plot.y(100 * bar.accuracy), 3, "point")
+        middle = plot.x(50 * (bar.low + bar.high))
+        drawing.text(middle, 236, f"{bar.count}", "tiny")
     drawing.text(8, 236, "number", "start tiny")
     error = found.scores["ECE"]
-    said = "no phrases" if error is None else f"ECE {100 * error:.1f}"
+    summary = "no phrases" if error is None else f"ECE {100 * error:.1f}"
     table = Table(
         name,
-        f"{system}, {part} phrases: {said}",
+        f"{system}, {part} phrases: {summary}",
         ("confidence, %", "phrases", "mean confidence, %", "correct, %"),
         tuple(
             (
-                Cell(f"{100 * one.low:.0f} to {100 * one.high:.0f}", one.low),
-                count(one.count),
-                percent(one.confidence),
-                percent(one.accuracy),
+                Cell(f"{100 * bar.low:.0f} to {100 * bar.high:.0f}", bar.low),
+                count(bar.count),
+                percent(bar.confidence),
+                percent(bar.accuracy),
             )
-            for one in found.bins
+            for bar in found.bins
         ),
     )
     described = (
         f"Reliability diagram of {found.phrases:,} phrases. Mean confidence "
-        f"{100 * (found.confidence or 0):.1f}%, correct {100 * (found.accuracy or 0):.1f}%, {said} "
-        "points."
+        f"{100 * (found.confidence or 0):.1f}%, correct {100 * (found.accuracy or 0):.1f}%, "
+        f"{summary} points."
     )
     return _figure(drawing, table, described)
 
@@ -135,58 +137,58 @@ def perplexity(findings: Findings) -> Gallery | None:
     figures = [
         _perplexity(system, found, f"perplexity-{place}")
         for place, (system, found) in enumerate(findings.calibration.items())
-        if any(found.perplexity[part].median is not None for part in PARTS)
+        if any(found.perplexity[part].median is not None for part in SPLIT_PARTS)
     ]
     text = (
-        "Keyphrase perplexity (KPP): 1 is certain, higher is less sure. Dashed lines are the "
-        "medians; phrases beyond the last bar are counted in the legend."
+        "Keyphrase perplexity (KPP): 1 is certain, higher values are less certain. Dashed lines "
+        "are the medians; phrases beyond the last bar are counted in the legend."
     )
     return _gallery("Perplexity of phrases", text, figures)
 
 
 def _perplexity(system: str, found: Calibration, name: str) -> Figure:
-    parts = {part: found.perplexity[part] for part in PARTS}
+    parts = {part: found.perplexity[part] for part in SPLIT_PARTS}
     edges = parts["present"].edges
     legend = [
-        (part, f"{part}: {_median(one.median)}, {one.above:,} beyond")
-        for part, one in parts.items()
+        (part, f"{part}: {_median(histogram.median)}, {histogram.above:,} beyond")
+        for part, histogram in parts.items()
     ]
-    high = ticks(max(max(one.counts) for one in parts.values()))
+    high = ticks(max(max(histogram.counts) for histogram in parts.values()))
     below = legend_height([text for _, text in legend])
     plot = Plot((edges[0], edges[-1]), high, labels=("perplexity", "phrases"), below=below + 4)
     plot.ticks((value, f"{value}") for value in range(1, int(edges[-1]) + 1))
-    for part, one in parts.items():
-        # Half a bar each, side by side: one colour over another hides the lower one.
-        for (low, top), number_of in zip(pairwise(edges), one.counts, strict=True):
+    for part, histogram in parts.items():
+        # Half a bar each, side by side, because overlapping bars would hide each other.
+        for (low, top), number_of in zip(pairwise(edges), histogram.counts, strict=True):
             middle = (low + top) / 2
             ends = (low, middle) if part == "present" else (middle, top)
             plot.bar(*ends, number_of, part, inset=0.2)
-    for part, one in parts.items():
-        if one.median is not None and one.median <= edges[-1]:
-            at = plot.x(one.median)
+    for part, histogram in parts.items():
+        if histogram.median is not None and histogram.median <= edges[-1]:
+            at = plot.x(histogram.median)
             plot.drawing.line(at, plot.y.end, at, plot.bottom, f"median {part}")
     plot.legend(legend, 232)
     table = Table(
         name,
         f"{system}: perplexity of its phrases",
-        ("perplexity", *PARTS),
+        ("perplexity", *SPLIT_PARTS),
         (
             *(
                 (
                     Cell(f"{low:.1f} to {top:.1f}", low),
-                    *(count(parts[part].counts[place]) for part in PARTS),
+                    *(count(parts[part].counts[place]) for part in SPLIT_PARTS),
                 )
                 for place, (low, top) in enumerate(pairwise(edges))
             ),
             (
                 Cell(f"above {edges[-1]:.1f}", edges[-1]),
-                *(count(parts[part].above) for part in PARTS),
+                *(count(parts[part].above) for part in SPLIT_PARTS),
             ),
         ),
     )
     described = "; ".join(
-        f"{part} phrases: {_median(one.median)}, {one.above:,} beyond {edges[-1]:g}"
-        for part, one in parts.items()
+        f"{part} phrases: {_median(histogram.median)}, {histogram.above:,} beyond {edges[-1]:g}"
+        for part, histogram in parts.items()
     )
     return _figure(plot.drawing, table, f"Histogram of keyphrase perplexity. {described}.")
 
@@ -203,8 +205,8 @@ def tokens(findings: Findings) -> Gallery | None:
         if found.tokens["all"][0].count
     ]
     text = (
-        "The mean probability of a phrase's 1st to 5th token, given those before it; vertical "
-        "lines span the middle half. The first token is the hard one."
+        "The mean probability of the 1st to 5th token of a phrase, given those before it; vertical "
+        "lines span the middle half. The first token is the hardest."
     )
     return _gallery("Probability by token position", text, figures)
 
@@ -216,37 +218,39 @@ def _tokens(system: str, found: Calibration, name: str) -> Figure:
     )
     plot.ticks((place, f"{place}") for place in range(1, places + 1))
     for shift, part in ((-0.06, "present"), (0.06, "absent")):
-        known = [one for one in found.tokens[part] if one.mean is not None]
-        for one in known:
-            if one.quartiles is not None:
-                at = plot.x(one.position + shift)
-                low, _, high = one.quartiles
+        known = [token for token in found.tokens[part] if token.mean is not None]
+        for token in known:
+            if token.quartiles is not None:
+                at = plot.x(token.position + shift)
+                low, _, high = token.quartiles
                 plot.drawing.line(at, plot.y(100 * low), at, plot.y(100 * high), f"spread {part}")
-        points = [(plot.x(one.position + shift), plot.y(100 * (one.mean or 0.0))) for one in known]
+        points = [
+            (plot.x(token.position + shift), plot.y(100 * (token.mean or 0.0))) for token in known
+        ]
         plot.drawing.polyline(points, f"curve {part}")
         for x, y in points:
             plot.drawing.circle(x, y, 3.5, part)
-    plot.legend([(part, part) for part in PARTS], 234)
+    plot.legend([(part, part) for part in SPLIT_PARTS], 234)
     table = Table(
         name,
         f"{system}: probability by token position",
-        ("token", *(f"{part} {what}" for part in PARTS for what in ("mean, %", "number"))),
+        ("token", *(f"{part} {what}" for part in SPLIT_PARTS for what in ("mean, %", "number"))),
         tuple(
             (
-                count(one.position),
+                count(token.position),
                 *(
                     cell
-                    for part in PARTS
+                    for part in SPLIT_PARTS
                     for cell in (
-                        percent(found.tokens[part][one.position - 1].mean),
-                        count(found.tokens[part][one.position - 1].count),
+                        percent(found.tokens[part][token.position - 1].mean),
+                        count(found.tokens[part][token.position - 1].count),
                     )
                 ),
             )
-            for one in found.tokens["all"]
+            for token in found.tokens["all"]
         ),
     )
-    first = {part: found.tokens[part][0].mean for part in PARTS}
+    first = {part: found.tokens[part][0].mean for part in SPLIT_PARTS}
     described = "; ".join(
         f"{part} {100 * mean:.1f}%" for part, mean in first.items() if mean is not None
     )
@@ -261,10 +265,10 @@ def sections(findings: Findings) -> Gallery | None:
         if sum(found.sections.gold)
     ]
     text = (
-        "The share of present gold phrases found, by the fifth of the text in which they first "
-        "occur; below it, how many of how many."
+        "The share of present gold phrases that are found, by the fifth of the text in which they "
+        "first occur; the numbers below are found / gold."
     )
-    return _gallery("Phrases found by their place in the text", text, figures)
+    return _gallery("Phrases found by position in the text", text, figures)
 
 
 def _sections(system: str, found: Sections, name: str) -> Figure:
@@ -277,11 +281,11 @@ def _sections(system: str, found: Sections, name: str) -> Figure:
     plot.ticks((width * (i + 0.5), label) for i, label in enumerate(labels))
     for place, share in enumerate(found.accuracy):
         plot.bar(width * place, width * (place + 1), 100 * (share or 0.0), "present", inset=4)
-        said = f"{found.found[place]:,}/{found.gold[place]:,}"
-        plot.drawing.text(plot.x(width * (place + 0.5)), 232, said, "tiny")
+        shares = f"{found.found[place]:,}/{found.gold[place]:,}"
+        plot.drawing.text(plot.x(width * (place + 0.5)), 232, shares, "tiny")
     table = Table(
         name,
-        f"{system}: phrases found by place",
+        f"{system}: phrases found by position",
         ("% of the text", "gold", "found", "found, %"),
         tuple(
             (Cell(label, place), count(gold), count(hit), percent(share))
@@ -297,25 +301,29 @@ def _sections(system: str, found: Sections, name: str) -> Figure:
 
 
 def overlap(findings: Findings) -> Gallery | None:
-    """Figure 3 of 004: how many documents have which agreement."""
+    """The distribution of agreement over documents (Thomas and Vajjala 2024, figure 3)."""
+    pairs: dict[tuple[str, str], list[Overlap]] = {}
+    for found in findings.overlaps:
+        pairs.setdefault((found.a, found.b), []).append(found)
     figures = [
-        _brackets([one for one in findings.overlaps if (one.a, one.b) == pair], f"overlap-{place}")
-        for place, pair in enumerate(dict.fromkeys((one.a, one.b) for one in findings.overlaps))
+        _brackets(overlaps, f"overlap-{place}") for place, overlaps in enumerate(pairs.values())
     ]
     text = (
-        "Documents by the share of phrases two systems agree on, in brackets of 10%; documents "
-        "without a phrase from either are left out."
+        "Documents by the share of phrases on which two systems agree, in brackets of 10%; "
+        "documents for which neither predicts a phrase are left out."
     )
     return _gallery("Agreement by document", text, figures)
 
 
 def _brackets(found: Sequence[Overlap], name: str) -> Figure:
-    parts = {one.part: one for one in found if one.part in PARTS}
-    high = ticks(max(bracket.documents for one in parts.values() for bracket in one.brackets))
+    parts = {overlap.part: overlap for overlap in found if overlap.part in SPLIT_PARTS}
+    high = ticks(
+        max(bracket.documents for overlap in parts.values() for bracket in overlap.brackets)
+    )
     plot = Plot((0, 100), high, labels=("agreement, %", "documents"), below=20)
     plot.ticks((tick, f"{tick}") for tick in (0, 20, 40, 60, 80, 100))
-    for part, one in parts.items():
-        for bracket in one.brackets:
+    for part, overlap in parts.items():
+        for bracket in overlap.brackets:
             low, top = 100 * bracket.low, 100 * bracket.high
             middle = (low + top) / 2
             ends = (low, middle) if part == "present" else (middle, top)
@@ -332,11 +340,11 @@ def _brackets(found: Sequence[Overlap], name: str) -> Figure:
                 Cell(f"{100 * bracket.low:.0f} to {100 * bracket.high:.0f}", bracket.low),
                 *(
                     cell
-                    for one in parts.values()
+                    for overlap in parts.values()
                     for cell in (
-                        count(one.brackets[place].documents),
-                        count(one.brackets[place].shared.correct),
-                        count(one.brackets[place].shared.wrong),
+                        count(overlap.brackets[place].documents),
+                        count(overlap.brackets[place].shared.correct),
+                        count(overlap.brackets[place].shared.wrong),
                     )
                 ),
             )
@@ -344,21 +352,21 @@ def _brackets(found: Sequence[Overlap], name: str) -> Figure:
         ),
     )
     means = "; ".join(
-        f"{part} {100 * one.agreement:.1f}%"
-        for part, one in parts.items()
-        if one.agreement is not None
+        f"{part} {100 * overlap.agreement:.1f}%"
+        for part, overlap in parts.items()
+        if overlap.agreement is not None
     )
     return _figure(plot.drawing, table, f"Mean agreement: {means or 'nothing to compare'}.")
 
 
 def numbers(findings: Findings) -> Gallery | None:
     figures = [
-        _numbers(one, f"numbers-{place}")
-        for place, one in enumerate(one for one in findings.numbers if one.part == "all")
+        _numbers(found, f"numbers-{place}")
+        for place, found in enumerate(found for found in findings.numbers if found.part == "all")
     ]
     text = (
-        "Each circle stands for the documents with so many gold and so many predicted phrases; "
-        "its area is their number. On the dotted line the two are equal."
+        "Each circle stands for the documents with these numbers of gold and predicted phrases; "
+        "its area is the number of documents. On the dotted line, the two numbers are equal."
     )
     return _gallery("Number of phrases, predicted and gold", text, figures)
 
@@ -403,32 +411,32 @@ def _numbers(found: Numbers, name: str) -> Figure:
 
 def distributions(findings: Findings) -> Gallery | None:
     """Figure 3 of the FG paper."""
-    kinds = dict.fromkeys((one.what, one.part) for one in findings.distributions)
+    kinds = dict.fromkeys((found.what, found.part) for found in findings.distributions)
     figures = [
         _distribution(
-            [one for one in findings.distributions if (one.what, one.part) == kind],
+            [found for found in findings.distributions if (found.what, found.part) == kind],
             f"distribution-{place}",
         )
         for place, kind in enumerate(kinds)
     ]
     text = (
         "Shares of documents (FG) or of predicted phrases (token F1 with the best gold phrase) by "
-        "score. Bars of a group stand in the order of the systems."
+        "score. The bars of a group are in the order of the systems."
     )
-    return _gallery("How scores are spread", text, figures)
+    return _gallery("Distribution of scores", text, figures)
 
 
 def _distribution(found: Sequence[Distribution], name: str) -> Figure:
     bins = len(found[0].counts)
-    legend = [(f"s{i % SERIES}", _short(one.system, 28)) for i, one in enumerate(found)]
-    high = ticks(100 * max(max(one.shares) for one in found))
+    legend = [(f"s{i % SERIES}", _short(system.system, 28)) for i, system in enumerate(found)]
+    high = ticks(100 * max(max(system.shares) for system in found))
     below = legend_height([text for _, text in legend])
     plot = Plot((0, 1), high, labels=("score", "share, %"), below=below + 4)
     plot.ticks((i / bins, f"{i / bins:.1f}") for i in range(bins + 1))
     gap = 0.12 / bins
     width = (1 / bins - 2 * gap) / len(found)
-    for place, one in enumerate(found):
-        for i, share in enumerate(one.shares):
+    for place, system in enumerate(found):
+        for i, share in enumerate(system.shares):
             low = i / bins + gap + place * width
             plot.bar(low, low + width, 100 * share, f"s{place % SERIES}", inset=0.3)
     plot.legend(legend, 232)
@@ -436,16 +444,16 @@ def _distribution(found: Sequence[Distribution], name: str) -> Figure:
     table = Table(
         name,
         f"{first.part.capitalize()} phrases: {WHAT[first.what]}",
-        ("score", *(f"{one.system}, %" for one in found)),
+        ("score", *(f"{system.system}, %" for system in found)),
         tuple(
             (
                 Cell(f"{i / bins:.1f} to {(i + 1) / bins:.1f}", i),
-                *(percent(one.shares[i]) for one in found),
+                *(percent(system.shares[i]) for system in found),
             )
             for i in range(bins)
         ),
     )
-    means = "; ".join(f"{one.system} {one.mean:.3f}" for one in found)
+    means = "; ".join(f"{system.system} {system.mean:.3f}" for system in found)
     return _figure(plot.drawing, table, f"Mean: {means}.")
 
 

@@ -1,4 +1,4 @@
-"""What goes into a report: every analysis of the systems, as values."""
+"""The contents of a report: every analysis of the systems, as values."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from keywright.analysis.averages import Averages, Cutoffs
 from keywright.analysis.counts import Numbers
 from keywright.analysis.distribution import Distribution
 from keywright.analysis.diversity import Diversity, diversity
-from keywright.analysis.overlap import Agreed, Candidate, Complement, Overlap
+from keywright.analysis.overlap import Agreed, Complement, MissingGold, Overlap
 from keywright.analysis.resampling import bootstrap_sums
 from keywright.analysis.significance import METRICS, Comparison, Design, compare_rows
 from keywright.analysis.systems import Panel, Source, Watch, read_panel, unwatched
 from keywright.calibration.calibrate import Calibration, calibrate
 from keywright.errors import KeywrightError
 from keywright.evaluate import Match, Plan, has_gold
-from keywright.metrics._base import Array, Metric
-from keywright.protocols._base import Protocol
+from keywright.matches import PARTS, SPLIT_PARTS
+from keywright.metric import Array, Metric
+from keywright.protocol import Protocol
 from keywright.types import Document
 
-PARTS = ("present", "absent")
 MEASURES = ("F1@M", "F1@5", "F1@O")
 LEAST_RESAMPLES = 10_000
 CALIBRATION_RESAMPLES = 1000
@@ -36,7 +36,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Settings:
-    """How the report is made; `resamples` None is as many as the number of tests asks for."""
+    """How the report is made; with `resamples` None, the number of tests decides."""
 
     seed: int = 0
     resamples: int | None = None
@@ -45,9 +45,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a report says. What cannot be computed is empty or None, and `left_out` says why.
+    """The contents of a report. What cannot be computed is empty or None; `left_out` says why.
 
-    `scores` and `intervals` are per system and metric, as `keywright evaluate` gives them.
+    `scores` and `intervals` are by system and metric, as `keywright evaluate` computes them.
     """
 
     panel: Panel
@@ -65,7 +65,7 @@ class Findings:
     overlaps: list[Overlap]
     agreed: list[Agreed]
     complements: list[Complement]
-    candidates: list[Candidate]
+    candidates: list[MissingGold]
     left_out: list[str]
 
     @property
@@ -90,7 +90,7 @@ def gather(
     match: Match = "auto",
     watch: Watch = unwatched,
 ) -> Findings:
-    """Read the systems, match them under one protocol and analyse them in every way."""
+    """Read the systems, match them under one protocol and make every analysis."""
     if not systems:
         raise KeywrightError("a report needs the predictions of at least 1 system")
     panel = read_panel(documents, systems, protocol=protocol, match=match, watch=watch)
@@ -98,7 +98,7 @@ def gather(
 
 
 def analyse(panel: Panel, settings: Settings, watch: Watch = unwatched) -> Findings:
-    """The same for systems that have been read and matched before."""
+    """The same for systems that are already read and matched."""
     if not any(map(has_gold, panel.documents)):
         raise KeywrightError(
             f"none of the {len(panel.documents):,} documents has a gold keyphrase, so there is "
@@ -108,7 +108,6 @@ def analyse(panel: Panel, settings: Settings, watch: Watch = unwatched) -> Findi
     rows = {system: plan.rows(matches) for system, matches in panel.matches.items()}
     resamples = settings.resamples or enough_resamples(len(panel.systems))
     several = len(panel.systems) > 1
-    parts = (*PARTS, "all")
     calibration = _calibrations(panel, settings, watch)
     return Findings(
         panel=panel,
@@ -119,25 +118,27 @@ def analyse(panel: Panel, settings: Settings, watch: Watch = unwatched) -> Findi
         comparison=_comparison(plan, rows, resamples, settings),
         averages=averages.macro_and_micro(panel, MEASURES),
         cutoffs=averages.cutoffs(panel),
-        numbers=[counts.numbers(panel, system, part) for system in panel.systems for part in parts],
+        numbers=[counts.numbers(panel, system, part) for system in panel.systems for part in PARTS],
         diversity={system: diversity(made) for system, made in panel.predictions.items()},
         distributions=[
             measured(panel, system, part)
             for measured in (distribution.fine_grained, distribution.token_f1)
-            for part in PARTS
+            for part in SPLIT_PARTS
             for system in panel.systems
         ],
         calibration=calibration,
         overlaps=overlap.overlaps(panel) if several else [],
-        agreed=[one for part in PARTS for one in overlap.agreed(panel, part)] if several else [],
-        complements=[overlap.complement(panel, part) for part in parts] if several else [],
+        agreed=[found for part in SPLIT_PARTS for found in overlap.agreed(panel, part)]
+        if several
+        else [],
+        complements=[overlap.complement(panel, part) for part in PARTS] if several else [],
         candidates=overlap.missing_gold(panel) if several else [],
         left_out=list(_left_out(panel, calibration)),
     )
 
 
 def enough_resamples(systems: int) -> int:
-    """So many that the smallest p stays below 0.001 after Holm's correction of all tests."""
+    """Enough for the smallest p to stay below 0.001 after Holm's correction of all tests."""
     tests = len(METRICS) * len(list(combinations(range(systems), 2)))
     return max(LEAST_RESAMPLES, 1000 * tests)
 
@@ -149,7 +150,7 @@ def _scores(plan: Plan, rows: Array) -> dict[str, float]:
 def _intervals(
     plan: Plan, rows: Mapping[str, Array], resamples: int, settings: Settings
 ) -> dict[str, dict[str, Interval]]:
-    """Percentiles of the bootstrap over documents; one document cannot be resampled."""
+    """Percentiles of the bootstrap over documents; none for a single document."""
     found: dict[str, dict[str, Interval]] = {}
     tail = (1 - settings.share) / 2
     for system, table in rows.items():

@@ -1,4 +1,4 @@
-"""The report as one page that needs no network: style, script and data are inside it."""
+"""The report as one page that works offline: style, script and data are inside it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from string import Template
 from keywright.report import browser, figures, tables
 from keywright.report.findings import Findings
 from keywright.report.summary import summary
-from keywright.report.values import Cell, Figure, Gallery, Table
+from keywright.report.values import Figure, Gallery
+from keywright.tables import Cell, Table
 
 MOST_DOCUMENTS = 1000
-"""How many documents the browser holds by default: some 3 MB of text for two systems."""
+"""How many documents the browser holds by default: about 3 MB of text for two systems."""
 
 
 def render(
@@ -27,7 +28,7 @@ def render(
     pages = browser.pages(findings, documents)
     data = {"systems": findings.systems, "total": findings.documents, "documents": pages}
     return Template(_resource("report.html")).substitute(
-        # No text of a document can run as a script: only this one script may.
+        # Only this script may run, whatever the texts of the documents contain.
         policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}",
         title=escape(f"Keyphrase report: {', '.join(findings.systems)}"),
         style=style,
@@ -71,7 +72,7 @@ def _left_out(findings: Findings) -> str:
 
 
 def _sections(findings: Findings) -> Iterable[str]:
-    """Every section between the main table and the browser that has something to show."""
+    """Every section between the main table and the browser."""
     yield _section(
         "measures",
         "Scores in detail",
@@ -100,7 +101,7 @@ def _sections(findings: Findings) -> Iterable[str]:
     )
     yield _section(
         "behaviour",
-        "Numbers, diversity and spread",
+        "Numbers, diversity and distributions",
         tables.numbers(findings),
         figures.numbers(findings),
         tables.diversity(findings),
@@ -110,12 +111,12 @@ def _sections(findings: Findings) -> Iterable[str]:
 
 def _section(name: str, title: str, *contents: Table | Gallery | None) -> str:
     shown = [
-        _table(one) if isinstance(one, Table) else _gallery(one)
-        for one in contents
-        if one is not None
+        _table(content) if isinstance(content, Table) else _gallery(content)
+        for content in contents
+        if content is not None
     ]
     if not shown:
-        shown = ["<p>Nothing to show: see what is left out, and why, at the top.</p>"]
+        shown = ["<p>Nothing to show; the list at the top says what is left out, and why.</p>"]
     body = "\n".join(shown)
     return (
         f'<section id="{name}" aria-labelledby="{name}-heading">'
@@ -156,7 +157,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _sort_key(cell: Cell) -> str:
-    """A number as JavaScript reads it."""
+    """The value to sort by, as JavaScript reads it."""
     if cell.value is None:
         return ""
     return f' data-value="{"-Infinity" if cell.value == -math.inf else float(cell.value)}"'

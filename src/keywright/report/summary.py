@@ -1,17 +1,18 @@
-"""The report's findings in a few sentences, the most important first."""
+"""The findings of the report in a few sentences, the most important first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from keywright.analysis.significance import Difference
-from keywright.report.findings import MEASURES, PARTS, Findings
+from keywright.matches import SPLIT_PARTS
+from keywright.report.findings import MEASURES, Findings
 
 LEVEL = 0.05
 
 
 def summary(findings: Findings) -> list[str]:
-    """Sentences for a reader who will read nothing else."""
+    """Sentences for a reader who reads nothing else."""
     found = list(_scores(findings))
     found += _measures_disagree(findings)
     found += _calibration(findings)
@@ -20,8 +21,8 @@ def summary(findings: Findings) -> list[str]:
     if findings.comparison is not None:
         tests = len(findings.comparison.differences)
         found.append(
-            f"Every p is the larger of two paired tests', corrected for the {tests} comparisons of "
-            "this report; ± is half the 95% interval of one difference, which is not corrected."
+            f"Every p is the larger one of two paired tests, corrected for the {tests} comparisons "
+            "of this report; ± is half the 95% interval of a difference, which is not corrected."
         )
     return found
 
@@ -42,15 +43,15 @@ def points(value: float) -> str:
 
 
 def _scores(findings: Findings) -> Iterator[str]:
-    for part in PARTS:
+    for part in SPLIT_PARTS:
         metric = f"{part}.{MEASURES[0]}"
         ranked = ranking(findings, metric)
         spoken = f"{part} {MEASURES[0]}"
         if len(ranked) == 1:
             yield f"{ranked[0]} has {spoken} {_with_interval(findings, ranked[0], metric)}."
         elif findings.comparison is None:
-            said = (f"{name} {points(findings.scores[name][metric])}" for name in ranked)
-            yield f"On {spoken}: {', '.join(said)}; one document cannot say which is better."
+            scores = (f"{name} {points(findings.scores[name][metric])}" for name in ranked)
+            yield f"{spoken}: {', '.join(scores)}; one document cannot tell which is better."
         elif len(ranked) == 2:
             yield _duel(difference(findings, ranked[0], ranked[1], metric), spoken)
         else:
@@ -63,7 +64,7 @@ def ranking(findings: Findings, metric: str) -> list[str]:
 
 
 def difference(findings: Findings, a: str, b: str, metric: str) -> Difference:
-    """The difference of two systems, in whichever order it was made."""
+    """The difference of two systems, in the order in which they were compared."""
     assert findings.comparison is not None, "asked only where systems were compared"
     first, second = sorted((a, b), key=findings.systems.index)
     return findings.comparison.between(first, second, metric)
@@ -77,65 +78,65 @@ def _with_interval(findings: Findings, system: str, metric: str) -> str:
     return f"{score} ({low} to {high})"
 
 
-def _duel(one: Difference, spoken: str) -> str:
-    better, worse = (one.a, one.b) if one.difference >= 0 else (one.b, one.a)
-    high, low = max(one.score_a, one.score_b), min(one.score_a, one.score_b)
+def _duel(test: Difference, spoken: str) -> str:
+    better, worse = (test.a, test.b) if test.difference >= 0 else (test.b, test.a)
+    high, low = max(test.score_a, test.score_b), min(test.score_a, test.score_b)
     scores = f"{points(high)} against {points(low)}"
-    p = shown_p(one.worst_p)
-    if one.worst_p < LEVEL:
-        return f"{better} beats {worse} on {spoken} by {_margin(one)}, {p} ({scores})."
+    p = shown_p(test.worst_p)
+    if test.worst_p < LEVEL:
+        return f"{better} beats {worse} on {spoken} by {_margin(test)}, {p} ({scores})."
     return (
-        f"On {spoken} {better} and {worse} cannot be told apart: {scores}, "
-        f"a difference of {_margin(one)}, {p}."
+        f"On {spoken}, {better} and {worse} do not differ significantly: {scores}, "
+        f"a difference of {_margin(test)}, {p}."
     )
 
 
-def _margin(one: Difference) -> str:
+def _margin(test: Difference) -> str:
     """The difference and half the width of its interval."""
-    half = (one.interval[1] - one.interval[0]) / 2
-    return f"{points(abs(one.difference))} ± {points(half)} points"
+    half = (test.interval[1] - test.interval[0]) / 2
+    return f"{points(abs(test.difference))} ± {points(half)} points"
 
 
 def _tournament(findings: Findings, ranked: Sequence[str], metric: str, spoken: str) -> str:
     best = ranked[0]
     tests = {name: difference(findings, best, name, metric) for name in ranked[1:]}
-    beaten = [name for name, one in tests.items() if one.worst_p < LEVEL]
+    beaten = [name for name, test in tests.items() if test.worst_p < LEVEL]
     level = [name for name in tests if name not in beaten]
-    said = [f"{best} has the best {spoken}, {_with_interval(findings, best, metric)}"]
+    clauses = [f"{best} has the best {spoken}, {_with_interval(findings, best, metric)}"]
     if beaten:
         margins = [
             f"{name} by {_margin(tests[name])} ({shown_p(tests[name].worst_p)})" for name in beaten
         ]
-        said.append(f"it beats {listed(margins)}")
+        clauses.append(f"it beats {listed(margins)}")
     if level:
-        apart = [
+        others = [
             f"{name} ({points(findings.scores[name][metric])}, {shown_p(tests[name].worst_p)})"
             for name in level
         ]
-        said.append(f"it cannot be told from {listed(apart)}")
-    return "; ".join(said) + "."
+        clauses.append(f"it does not differ significantly from {listed(others)}")
+    return "; ".join(clauses) + "."
 
 
 def _measures_disagree(findings: Findings) -> Iterator[str]:
-    """004's lesson: the choice of measure may change the conclusion."""
+    """The choice of measure may change the conclusion (Thomas and Vajjala 2024)."""
     if len(findings.systems) < 2:
         return
-    for part in PARTS:
+    for part in SPLIT_PARTS:
         leaders: dict[str, list[str]] = {}
-        for one in _leaders(findings, part):
-            leaders.setdefault(one[1], []).append(one[0])
+        for measure, leader in _leaders(findings, part):
+            leaders.setdefault(leader, []).append(measure)
         if len(leaders) > 1:
-            said = [f"{name} by {listed(measures)}" for name, measures in leaders.items()]
-            yield f"For {part} phrases the choice of measure decides who leads: {'; '.join(said)}."
+            shown = [f"{name} by {listed(measures)}" for name, measures in leaders.items()]
+            yield f"For {part} phrases, the leader depends on the measure: {'; '.join(shown)}."
 
 
 def _leaders(findings: Findings, part: str) -> Iterator[tuple[str, str]]:
     for measure in MEASURES:
         for average in ("macro", "micro"):
             values = {
-                one.system: getattr(one, average)
-                for one in findings.averages
-                if one.part == part and one.measure == measure
+                found.system: getattr(found, average)
+                for found in findings.averages
+                if found.part == part and found.measure == measure
             }
             yield f"{average} {measure}", max(values, key=lambda name: values[name])
 
@@ -149,23 +150,23 @@ def _calibration(findings: Findings) -> Iterator[str]:
     if not errors:
         return
     ranked = sorted(errors, key=lambda system: errors[system])
-    said = {
+    shown = {
         system: f"{points(errors[system])}{_ece_interval(findings, system)}" for system in errors
     }
     best = ranked[0]
     if len(ranked) == 1:
-        yield f"The calibration error (ECE) of {best} is {said[best]} points."
+        yield f"The calibration error (ECE) of {best} is {shown[best]} points."
     else:
-        others = [f"{said[name]} of {name}" for name in ranked[1:]]
+        others = [f"{shown[name]} of {name}" for name in ranked[1:]]
         second = findings.calibration[ranked[1]]["all"].intervals.get("ECE")
         first = findings.calibration[best]["all"].intervals.get("ECE")
         if first and second and first[1] < second[0]:
             lead = "is better calibrated" if len(ranked) == 2 else "is the best calibrated"
-            yield f"{best} {lead}: ECE {said[best]} points against {listed(others)}."
+            yield f"{best} {lead}: ECE {shown[best]} points against {listed(others)}."
         else:
             yield (
-                f"No clear difference in calibration at the top: ECE {said[best]} points of "
-                f"{best}, {listed(others)}."
+                f"No clear difference in calibration between the best systems: ECE {shown[best]} "
+                f"points of {best}, {listed(others)}."
             )
     leaning = [_leaning(findings, system) for system in ranked]
     yield f"Mean confidence and share of correct phrases: {'; '.join(leaning)}."
@@ -184,17 +185,17 @@ def _leaning(findings: Findings, system: str) -> str:
 
 
 def _agreement(findings: Findings) -> Iterator[str]:
-    everything = [one for one in findings.overlaps if one.part == "all" and one.agreement]
+    everything = [pair for pair in findings.overlaps if pair.part == "all" and pair.agreement]
     if len(everything) == 1:
-        one = everything[0]
+        pair = everything[0]
         yield (
-            f"{one.a} and {one.b} agree on {points(one.agreement or 0.0)}% of their phrases; "
-            f"{_share(one.shared.precision)} of the shared ones are right, "
-            f"{_share(one.only_a.precision)} of those only {one.a} gives, "
-            f"{_share(one.only_b.precision)} of those only {one.b} gives."
+            f"{pair.a} and {pair.b} agree on {points(pair.agreement or 0.0)}% of their phrases; "
+            f"{_share(pair.shared.precision)} of the shared phrases are right, "
+            f"{_share(pair.only_a.precision)} of those that only {pair.a} predicts, "
+            f"{_share(pair.only_b.precision)} of those that only {pair.b} predicts."
         )
     elif everything:
-        ranked = sorted(everything, key=lambda one: one.agreement or 0.0)
+        ranked = sorted(everything, key=lambda pair: pair.agreement or 0.0)
         least, most = ranked[0], ranked[-1]
         yield (
             f"Pairs of systems agree on {points(least.agreement or 0.0)}% ({least.a} and "
@@ -215,14 +216,14 @@ def _share(value: float | None) -> str:
 
 
 def _numbers(findings: Findings) -> Iterator[str]:
-    everything = [one for one in findings.numbers if one.part == "all"]
-    made = [f"{one.system} {one.predicted:.1f}" for one in everything]
-    yield f"Phrases a document: gold {everything[0].gold:.1f}, {', '.join(made)}."
+    everything = [found for found in findings.numbers if found.part == "all"]
+    made = [f"{found.system} {found.predicted:.1f}" for found in everything]
+    yield f"Phrases per document: gold {everything[0].gold:.1f}, {', '.join(made)}."
     repeating = [
         f"{system} {points(found.repeated)}%"
         for system, found in findings.diversity.items()
         if found.repeated >= 0.005
     ]
     if repeating:
-        said = ", ".join(repeating)
-        yield f"Phrases said twice for the same document, before any filter: {said}."
+        shares = ", ".join(repeating)
+        yield f"Repeated phrases, before any filter: {shares}."

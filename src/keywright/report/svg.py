@@ -1,4 +1,4 @@
-"""A little SVG: shapes with classes, which the page's style sheet colours for light and dark."""
+"""Simple SVG drawings: shapes with classes, which the page's style sheet colours."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-# A phone's width: drawings are seldom shrunk, so that their letters stay readable.
+# The width of a phone: drawings are rarely scaled down, so their text stays readable.
 WIDTH = 340
-# Room for the vertical axis' numbers and name, and for half the last number below.
+# Space for the numbers and the name of the vertical axis, and for half the last number below.
 LEFT = 44
 RIGHT = 14
 LEGEND_LINE = 16
-# The width of a letter is not known here; a little more than usual keeps entries apart.
+# The width of a letter is unknown here; slightly more than usual keeps entries apart.
 LETTER = 6.4
 
 
 class Drawing:
-    """Elements in the making; coordinates are pixels of a drawing `WIDTH` wide."""
+    """A drawing `WIDTH` pixels wide, to which elements are added."""
 
     def __init__(self, height: float, width: float = WIDTH) -> None:
         self.width, self.height = width, height
@@ -38,14 +38,14 @@ class Drawing:
         self._elements.append(f'<polyline class="{kind}" points="{joined}"/>')
 
     def text(self, x: float, y: float, text: str, kind: str = "") -> None:
-        """`kind` may hold `start`, `middle` (the default) or `end`, `small` and `up`."""
+        """`kind` may contain `start`, `middle` (the default) or `end`, `small` and `up`."""
         turned = f' transform="rotate(-90 {_shown(x)} {_shown(y)})"' if "up" in kind else ""
         self._elements.append(
             f'<text x="{_shown(x)}" y="{_shown(y)}" class="{kind}"{turned}>{escape(text)}</text>'
         )
 
     def render(self, name: str, title: str, description: str) -> str:
-        """With a title and a description for those who cannot see it."""
+        """The SVG, with a title and a description for screen readers."""
         return (
             f'<svg viewBox="0 0 {_shown(self.width)} {_shown(self.height)}" role="img" '
             f'aria-labelledby="{name}-title {name}-text">'
@@ -105,7 +105,7 @@ class Plot:
         above: float = 8,
         left: float = LEFT,
     ) -> None:
-        """`y` are the ticks of the vertical axis; `below` and `above` leave room for more."""
+        """`y` are the ticks of the vertical axis; `below` and `above` leave extra space."""
         self.drawing = Drawing(height + below)
         self.bottom = height - 40
         self.x = Scale(*x, left, WIDTH - RIGHT)
@@ -127,7 +127,7 @@ class Plot:
         self.drawing.rectangle(left, top, right - left, self.bottom - top, kind)
 
     def legend(self, entries: Sequence[tuple[str, str]], y: float) -> None:
-        """(kind, text) from left to right, on as many lines as they need."""
+        """Entries (kind, text) from left to right, on as many lines as needed."""
         places = legend_places([text for _, text in entries], self.x.start)
         for (kind, text), (x, line) in zip(entries, places, strict=True):
             level = y + LEGEND_LINE * line

@@ -1,23 +1,23 @@
-"""The report's tables, as values that every writer can lay out."""
+"""The tables of the report, as values that every writer can lay out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from keywright.analysis.overlap import Split
-from keywright.analysis.significance import METRICS, Difference
-from keywright.metrics._base import Metric
-from keywright.report.findings import MEASURES, PARTS, Findings
+from keywright.analysis.significance import STARS, Difference
+from keywright.matches import SPLIT_PARTS
+from keywright.metric import Metric
+from keywright.report.findings import MEASURES, Findings
 from keywright.report.summary import difference, ranking, shown_p
-from keywright.report.values import Cell, Table, count, number, percent
+from keywright.tables import Cell, Table, count, number, percent
 
-STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 MOST_CANDIDATES = 20
 
 
 def main(findings: Findings) -> Table:
-    """The same measures for present and absent phrases, with intervals and marks (004, 7)."""
-    metrics = [f"{part}.{measure}" for part in PARTS for measure in MEASURES]
+    """The same measures for present and absent phrases, with intervals and marks."""
+    metrics = [f"{part}.{measure}" for part in SPLIT_PARTS for measure in MEASURES]
     leaders = {metric: ranking(findings, metric)[0] for metric in metrics}
     rows = [
         (Cell(system), *(_score(findings, system, metric, leaders[metric]) for metric in metrics))
@@ -37,19 +37,15 @@ def _score(findings: Findings, system: str, metric: str, leader: str) -> Cell:
     limits = findings.intervals[system].get(metric)
     mark = ""
     if findings.comparison is not None and system != leader:
-        mark = stars(difference(findings, leader, system, metric))
+        mark = difference(findings, leader, system, metric).stars
     several = len(findings.systems) > 1
     return Cell(
-        f"{100 * value:.2f}",
+        Metric.parse(metric).show(value),
         value,
         interval="" if limits is None else f"{100 * limits[0]:.1f} to {100 * limits[1]:.1f}",
         mark=mark,
         best=several and value == findings.scores[leader][metric],
     )
-
-
-def stars(one: Difference) -> str:
-    return next((mark for level, mark in STARS if one.worst_p < level), "")
 
 
 def _main_notes(findings: Findings) -> Iterable[str]:
@@ -59,15 +55,16 @@ def _main_notes(findings: Findings) -> Iterable[str]:
     )
     if findings.documents > 1:
         yield (
-            f"Below each score its {100 * findings.settings.share:.0f}% interval: percentiles of "
-            f"{findings.resamples:,} bootstrap resamples of the documents."
+            f"Below each score is its {100 * findings.settings.share:.0f}% interval: percentiles "
+            f"of {findings.resamples:,} bootstrap resamples of the documents."
         )
     if findings.comparison is not None:
         levels = ", ".join(f"{mark} p < {level}" for level, mark in reversed(STARS))
         yield (
-            f"The best of each column is bold. Marks: the best is better than this one, {levels}; "
-            "p is the larger of the paired bootstrap's and the paired permutation test's, both "
-            "two-sided, corrected by Holm's method over all tests of this report."
+            "The best score of each column is bold. Marks: the best system is better than this "
+            f"one, {levels}; p is the larger one of the paired bootstrap and the paired "
+            "permutation test, both two-sided, corrected by Holm's method over all tests of this "
+            "report."
         )
 
 
@@ -75,7 +72,7 @@ def differences(findings: Findings) -> Table | None:
     """Every pair of systems on every measure."""
     if findings.comparison is None:
         return None
-    rows = [_difference(one) for one in findings.comparison.differences]
+    rows = [_difference(test) for test in findings.comparison.differences]
     return Table(
         "differences",
         "Differences and their significance",
@@ -86,32 +83,32 @@ def differences(findings: Findings) -> Table | None:
         tuple(rows),
         (
             "First system minus second, in points, and its 95% interval by the paired bootstrap. "
-            "Effect: the difference in standard deviations of a document's contribution. Higher, "
-            "equal, lower: documents on which the first system scores so.",
-            "p bootstrap and p permutation: two-sided, (b + 1) / (m + 1), b the resamples with "
-            "|d* - d| ≥ |d|, or the permutations with |d*| ≥ |d|, m = "
+            "Effect: the difference in standard deviations of a document's contribution. Higher / "
+            "equal / lower: documents on which the first system scores higher, the same, lower.",
+            "p bootstrap and p permutation: two-sided, (b + 1) / (m + 1), where b resamples have "
+            "|d* - d| ≥ |d|, or b permutations have |d*| ≥ |d|, m = "
             f"{findings.resamples:,}. p corrected: the larger of the two after Holm's correction "
             f"over all {len(rows)} tests of a kind.",
         ),
     )  # fmt: skip
 
 
-def _difference(one: Difference) -> tuple[Cell, ...]:
-    low, high = one.interval
+def _difference(test: Difference) -> tuple[Cell, ...]:
+    low, high = test.interval
     return (
-        Cell(f"{one.a} − {one.b}"),
-        Cell(one.metric.replace(".", " ")),
+        Cell(f"{test.a} − {test.b}"),
+        Cell(test.metric.replace(".", " ")),
         Cell(
-            _signed(one.difference),
-            one.difference,
+            _signed(test.difference),
+            test.difference,
             interval=f"{_signed(low)} to {_signed(high)}",
-            mark=stars(one),
+            mark=test.stars,
         ),
-        number(one.effect),
-        Cell(f"{one.higher:,} / {one.equal:,} / {one.lower:,}", one.higher - one.lower),
-        _p(one.worst_p),
-        _p(one.p["bootstrap"]),
-        _p(one.p["permutation"]),
+        number(test.effect),
+        Cell(f"{test.higher:,} / {test.equal:,} / {test.lower:,}", test.higher - test.lower),
+        _p(test.worst_p),
+        _p(test.p["bootstrap"]),
+        _p(test.p["permutation"]),
     )
 
 
@@ -125,35 +122,36 @@ def _p(p: float) -> Cell:
 
 
 def averages(findings: Findings) -> Table:
-    """004, table 5."""
+    """Macro and micro averages (Thomas and Vajjala 2024, table 5)."""
     rows = [
         (
-            Cell(one.system),
-            Cell(f"{one.part} {one.measure}"),
-            percent(one.macro, 2),
-            percent(one.micro, 2),
-            Cell(_signed(one.difference), one.difference),
+            Cell(found.system),
+            Cell(f"{found.part} {found.measure}"),
+            percent(found.macro, 2),
+            percent(found.micro, 2),
+            Cell(_signed(found.difference), found.difference),
         )
-        for one in findings.averages
+        for found in findings.averages
     ]
     return Table(
         "averages",
-        "Macro against micro averages",
+        "Macro and micro averages",
         ("system", "measure", "macro", "micro", "macro − micro"),
         tuple(rows),
         (
-            "Macro gives every document the same weight, micro every phrase. Say which one is "
-            "reported: they differ, and not always in the same direction.",
+            "Macro averages give every document the same weight, micro averages every phrase. "
+            "Always state which one is reported: they differ, and not always in the same "
+            "direction.",
         ),
     )
 
 
 def cutoffs(findings: Findings) -> Table:
-    """004, table 6."""
+    """F1 at several cut-offs (Thomas and Vajjala 2024, table 6)."""
     cuts = list(findings.cutoffs[0].f1)
     rows = [
-        (Cell(one.system), Cell(one.part), *(percent(one.f1[cut], 2) for cut in cuts))
-        for one in findings.cutoffs
+        (Cell(found.system), Cell(found.part), *(percent(found.f1[cut], 2) for cut in cuts))
+        for found in findings.cutoffs
     ]
     return Table(
         "cutoffs",
@@ -162,13 +160,13 @@ def cutoffs(findings: Findings) -> Table:
         tuple(rows),
         (
             "Macro averages. @M judges all predicted phrases, @5 the first five, @O as many as "
-            "the gold has.",
+            "there are gold phrases.",
         ),
     )
 
 
 def calibration(findings: Findings) -> Table | None:
-    """One row per system and part that has probabilities; None where no system has any."""
+    """One row per system and part with probabilities; None if no system has any."""
     rows = [
         _calibration_row(findings, system, part)
         for system, found in findings.calibration.items()
@@ -182,7 +180,7 @@ def calibration(findings: Findings) -> Table | None:
         "kpp": "1/KPP, the inverse of keyphrase perplexity",
         "stated": "the probability stated with the phrase",
     }
-    said = " or ".join(meaning[kind] for kind in sorted(kinds & meaning.keys()))
+    confidence = " or ".join(meaning[kind] for kind in sorted(kinds & meaning.keys()))
     return Table(
         "calibration",
         "Calibration errors",
@@ -192,10 +190,10 @@ def calibration(findings: Findings) -> Table | None:
         ),
         tuple(rows),
         (
-            f"Confidence is {said}. ECE, MCE and adaptive ECE (bins of equal mass) in points, 10 "
-            "bins: 0 is perfect. Brier: 0 is perfect. AUROC: the chance that a right phrase has "
-            "more confidence than a wrong one; 0.5 is no better than a coin. Below each value its "
-            "95% interval from 1,000 resamples of the documents.",
+            f"Confidence is {confidence}. ECE, MCE and adaptive ECE (bins of equal mass) in "
+            "points, 10 bins: 0 is perfect. Brier: 0 is perfect. AUROC: the probability that a "
+            "correct phrase has more confidence than a wrong one; 0.5 is chance. Below each value "
+            "is its 95% interval from 1,000 resamples of the documents.",
         ),
     )  # fmt: skip
 
@@ -231,14 +229,14 @@ def agreement(findings: Findings) -> Table | None:
         return None
     rows = [
         (
-            Cell(f"{one.a}, {one.b}"),
-            Cell(one.part),
-            percent(one.agreement),
-            *_split(one.shared),
-            *_split(one.only_a),
-            *_split(one.only_b),
+            Cell(f"{pair.a}, {pair.b}"),
+            Cell(pair.part),
+            percent(pair.agreement),
+            *_split(pair.shared),
+            *_split(pair.only_a),
+            *_split(pair.only_b),
         )
-        for one in findings.overlaps
+        for pair in findings.overlaps
     ]
     kinds = ("shared", "first only", "second only")
     return Table(
@@ -248,12 +246,12 @@ def agreement(findings: Findings) -> Table | None:
             "systems",
             "phrases",
             "agreement %",
-            *(f"{kind}{said}" for kind in kinds for said in ("", ", right %")),
+            *(f"{kind}{share}" for kind in kinds for share in ("", ", right %")),
         ),
         tuple(rows),
         (
-            "Agreement: phrases both systems give over those either gives, mean over the "
-            "documents with any. A phrase is what the protocol makes of it.",
+            "Agreement: phrases that both systems predict, divided by those that either predicts; "
+            "mean over the documents with any. Phrases are compared as the protocol reads them.",
         ),
     )
 
@@ -263,21 +261,21 @@ def _split(split: Split) -> tuple[Cell, Cell]:
 
 
 def agreed(findings: Findings) -> Table | None:
-    """Is agreement a sign of quality?"""
+    """Does agreement mean quality?"""
     if not findings.agreed:
         return None
     rows = [
         (
-            count(one.systems),
-            Cell(one.part),
-            count(one.phrases.total),
-            percent(one.phrases.precision),
+            count(found.systems),
+            Cell(found.part),
+            count(found.phrases.total),
+            percent(found.phrases.precision),
         )
-        for one in findings.agreed
+        for found in findings.agreed
     ]
     return Table(
         "agreed",
-        "Precision by the number of systems that give a phrase",
+        "Precision by the number of systems that predict a phrase",
         ("systems", "phrases", "number", "right %"),
         tuple(rows),
     )
@@ -289,22 +287,22 @@ def complements(findings: Findings) -> Table | None:
     rows = [
         (
             Cell(system),
-            Cell(one.part),
-            count(one.gold),
-            count(one.found[system]),
-            percent(one.found[system] / one.gold if one.gold else None),
-            count(one.alone[system]),
-            percent(one.best_recall),
+            Cell(part.part),
+            count(part.gold),
+            count(part.found[system]),
+            percent(part.found[system] / part.gold if part.gold else None),
+            count(part.alone[system]),
+            percent(part.best_recall),
         )
         for system in findings.systems
-        for one in findings.complements
+        for part in findings.complements
     ]
     return Table(
         "complements",
-        "Who finds which gold phrases",
-        ("system", "phrases", "gold", "found", "found %", "found by it alone", "found by any %"),
+        "Gold phrases found by each system",
+        ("system", "phrases", "gold", "found", "found %", "found by no other", "found by any %"),
         tuple(rows),
-        ("Found by any: the recall that a perfect choice among all systems' phrases would have.",),
+        ("Found by any: the recall of a perfect choice among the phrases of all systems.",),
     )
 
 
@@ -312,17 +310,17 @@ def candidates(findings: Findings) -> Table | None:
     if not findings.candidates:
         return None
     rows = [
-        (Cell(one.text), Cell(one.part), Cell(one.document), Cell(", ".join(one.systems)))
-        for one in findings.candidates[:MOST_CANDIDATES]
+        (Cell(found.text), Cell(found.part), Cell(found.document), Cell(", ".join(found.systems)))
+        for found in findings.candidates[:MOST_CANDIDATES]
     ]
     return Table(
         "candidates",
-        "Phrases that most systems give and the gold lacks",
+        "Phrases that most systems predict and the gold lacks",
         ("phrase", "kind", "document", "systems"),
         tuple(rows),
         (
-            f"{len(rows):,} of {len(findings.candidates):,}: errors the systems share, or phrases "
-            "missing from the gold.",
+            f"{len(rows):,} of {len(findings.candidates):,}: errors that the systems share, or "
+            "phrases missing from the gold.",
         ),
     )
 
@@ -330,27 +328,27 @@ def candidates(findings: Findings) -> Table | None:
 def numbers(findings: Findings) -> Table:
     rows = [
         (
-            Cell(one.system),
-            Cell(one.part),
-            number(one.predicted),
-            number(one.gold),
-            number(one.mean_absolute_error),
-            count(one.more),
-            count(one.equal),
-            count(one.fewer),
-            number(one.correlation),
+            Cell(found.system),
+            Cell(found.part),
+            number(found.predicted),
+            number(found.gold),
+            number(found.mean_absolute_error),
+            count(found.more),
+            count(found.equal),
+            count(found.fewer),
+            number(found.correlation),
         )
-        for one in findings.numbers
+        for found in findings.numbers
     ]
     return Table(
         "numbers",
-        "Number of phrases predicted and gold",
+        "Numbers of predicted and gold phrases",
         (
             "system", "phrases", "predicted", "gold", "mean absolute error",
             "more than gold", "as many", "fewer", "correlation",
         ),
         tuple(rows),
-        ("Means over documents, after the protocol's filters; then numbers of documents.",),
+        ("Means over documents, after the protocol's filters, followed by numbers of documents.",),
     )  # fmt: skip
 
 
@@ -358,24 +356,24 @@ def diversity(findings: Findings) -> Table:
     rows = [
         (
             Cell(system),
-            number(one.phrases),
-            number(one.unique),
-            number(one.first_words),
-            percent(one.repeated),
-            percent(one.repeated_first_words),
-            percent(one.repeated_words),
+            number(found.phrases),
+            number(found.unique),
+            number(found.first_words),
+            percent(found.repeated),
+            percent(found.repeated_first_words),
+            percent(found.repeated_words),
         )
-        for system, one in findings.diversity.items()
+        for system, found in findings.diversity.items()
     ]
     return Table(
         "diversity",
         "Diversity",
         (
-            "system", "phrases a document", "different ones", "different first words",
+            "system", "phrases per document", "different phrases", "different first words",
             "repeated phrases %", "repeated first words %", "repeated words %",
         ),
         tuple(rows),
-        ("All phrases as they were produced, before any filter; the same stems are the same.",),
+        ("All predicted phrases, before any filter; phrases with equal stems are the same.",),
     )  # fmt: skip
 
 
@@ -383,17 +381,17 @@ def distributions(findings: Findings) -> Table:
     bins = len(findings.distributions[0].counts)
     rows = [
         (
-            Cell(one.system),
-            Cell(f"{one.part} {WHAT[one.what]}"),
-            *(percent(share) for share in one.shares),
-            percent(one.perfect / one.total if one.total else None),
-            count(one.total),
+            Cell(found.system),
+            Cell(f"{found.part} {WHAT[found.what]}"),
+            *(percent(share) for share in found.shares),
+            percent(found.perfect / found.total if found.total else None),
+            count(found.total),
         )
-        for one in findings.distributions
+        for found in findings.distributions
     ]
     return Table(
         "distributions",
-        "How scores are spread",
+        "Distribution of scores",
         (
             "system",
             "score",
@@ -404,7 +402,7 @@ def distributions(findings: Findings) -> Table:
         tuple(rows),
         (
             "FG of each document, and token F1 of each predicted phrase with its best gold "
-            "phrase; 1 is in the last part.",
+            "phrase; 1 is in the last column of shares.",
         ),
     )
 
@@ -413,7 +411,7 @@ WHAT = {"FG": "FG, by document", "TokenF1": "token F1, by phrase"}
 
 
 def every(findings: Findings) -> list[Table]:
-    """All tables that have something to show, in the report's order."""
+    """All tables that have something to show, in the order of the report."""
     made: Sequence[Table | None] = (
         main(findings),
         differences(findings),
@@ -429,8 +427,3 @@ def every(findings: Findings) -> list[Table]:
         distributions(findings),
     )
     return [table for table in made if table is not None]
-
-
-def signatures(findings: Findings) -> list[str]:
-    """What each number of the main table is, in one line each."""
-    return [findings.panel.protocol.signature(Metric.parse(name)) for name in METRICS]

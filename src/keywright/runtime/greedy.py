@@ -1,28 +1,30 @@
-"""Greedy decoding of documents by an exported model; what `decoding.greedy` is to torch."""
+"""Greedy decoding with an exported model, as `decoding.strategies.greedy` does with torch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from keywright import lexicon
 from keywright.config import to_table
-from keywright.runtime.engine import Engine, Rows
-from keywright.runtime.folder import Manifest, read_manifest, read_vocabulary
-from keywright.runtime.options import Options
-from keywright.runtime.phrases import Found, Hypothesis, predictions
-from keywright.runtime.rules import Rules
-from keywright.runtime.sources import Ids, Sources, make_sources
+from keywright.data.padding import Ids
+from keywright.decoding.numpy_rules import LogProbs, forbid
+from keywright.decoding.options import Options
+from keywright.decoding.phrases import Found, Hypothesis, predictions
+from keywright.decoding.rules import DecodingRules
+from keywright.runtime.engine import Engine, GrowingRows
+from keywright.runtime.folder import VOCABULARY, ExportManifest, read_manifest
+from keywright.runtime.sources import make_sources
 from keywright.types import Document, Prediction
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All that a loaded model depends on but its folder."""
+    """Everything that a loaded model depends on, except its folder."""
 
     options: Options
     max_source: int
@@ -30,19 +32,18 @@ class Settings:
 
 
 class Greedy:
-    """Decodes batches of documents. It can be pickled: it is then loaded again from its folder."""
+    """Decodes batches of documents. It can be pickled: unpickling loads its folder again."""
 
-    def __init__(self, folder: Path, manifest: Manifest, settings: Settings):
+    def __init__(self, folder: Path, manifest: ExportManifest, settings: Settings):
         self.folder = folder
         self.settings = settings
-        self.vocabulary = read_vocabulary(folder, manifest)
-        input_ids = np.array(self.vocabulary.input_ids, dtype=np.int64)
-        self.engine = Engine(folder, manifest, input_ids, settings.threads)
-        self.rules = Rules(settings.options, manifest.paradigm)
+        self.vocabulary = lexicon.load(folder / VOCABULARY)
+        self.engine = Engine(folder, manifest, self.vocabulary, settings.threads)
+        self.rules = DecodingRules(settings.options, manifest.paradigm, self.vocabulary.special)
 
     @property
     def description(self) -> dict[str, Any]:
-        """All that predictions depend on but documents and batches."""
+        """Everything that predictions depend on, except documents and batches."""
         manifest = self.engine.manifest
         return {
             "weights": manifest.files,
@@ -55,7 +56,7 @@ class Greedy:
 
     def __call__(self, documents: Sequence[Document]) -> list[Prediction]:
         sources = make_sources(documents, self.vocabulary, self.settings.max_source)
-        found = search(self.engine, sources, self.rules)
+        found = search(GrowingRows(self.engine, self.engine.read(sources)), self.rules)
         return predictions(sources, found, self.vocabulary, self.rules.options, self.rules.ranking)
 
 
@@ -65,10 +66,10 @@ def _load_again(folder: Path, settings: Settings) -> Greedy:
 
 @dataclass(frozen=True)
 class History:
-    """What R rows have said so far: t tokens each."""
+    """The t tokens that each of R rows has generated so far."""
 
     tokens: Ids  # [R, t]
-    log_probs: NDArray[np.float32]  # [R, t]
+    log_probs: LogProbs  # [R, t]
     attended: Ids  # [R, t]
 
     @classmethod
@@ -76,7 +77,7 @@ class History:
         nothing = np.empty((rows, 0), dtype=np.int64)
         return cls(nothing, nothing.astype(np.float32), nothing)
 
-    def append(self, tokens: Ids, log_probs: NDArray[np.float32], attended: Ids) -> Self:
+    def append(self, tokens: Ids, log_probs: LogProbs, attended: Ids) -> Self:
         return type(self)(
             np.column_stack([self.tokens, tokens]),
             np.column_stack([self.log_probs, log_probs]),
@@ -92,19 +93,28 @@ class History:
         return Hypothesis(self.tokens[row].tolist(), log_probs, self.attended[row].tolist(), score)
 
 
-def search(engine: Engine, sources: Sources, rules: Rules) -> Found:
-    """One hypothesis for every row. Rows that have ended leave the batch, so that it shrinks."""
-    growing = Rows(engine, engine.read(sources))
+class Growing(Protocol):
+    """Rows that a model continues: see `engine.GrowingRows`."""
+
+    def start(self) -> Ids: ...
+
+    def step(self, tokens: Ids) -> tuple[LogProbs, Ids]: ...
+
+    def keep(self, index: Ids) -> None: ...
+
+
+def search(growing: Growing, rules: DecodingRules) -> Found:
+    """One hypothesis for every row. Rows that have ended are removed, so that the batch shrinks."""
     tokens = growing.start()
     rows = np.arange(len(tokens))
     found: Found = [[] for _ in rows]
     history = History.empty(len(rows))
     for t in range(1, rules.max_length + 1):
         log_probs, attended = growing.step(tokens)
-        rules.forbid(log_probs, history.tokens)
-        tokens = log_probs.argmax(axis=1)  # of equals the first
-        said = log_probs[np.arange(len(tokens)), tokens]
-        history = history.append(tokens, said, attended)
+        forbid(rules, log_probs, history.tokens)
+        tokens = log_probs.argmax(axis=1)  # the first of equal ones
+        chosen = log_probs[np.arange(len(tokens)), tokens]
+        history = history.append(tokens, chosen, attended)
         ended = rules.ended(tokens) if t < rules.max_length else np.ones_like(rows, dtype=bool)
         if not ended.any():
             continue

@@ -1,50 +1,68 @@
 """What rows carry from one step to the next: keys and values of a Transformer, or recurrent states.
 
-The manifest says which, by a shape that begins it: `manifest.state.begin(encoded, owner)`.
+The manifest holds its shape, which creates the first state: `manifest.state.begin(encoded, owner)`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from keywright.runtime.sources import Ids, Mask
+from keywright.data.padding import Ids, Mask
+from keywright.errors import DataError
 
 NEVER = np.float32(-1e30)
-"""Added to an energy, it leaves a probability of nothing."""
-ROOM = 16  # positions by which the room for keys and values grows
+"""Added to an energy, it makes the probability zero."""
+ROOM = 16  # positions that are added when the arrays of keys and values are full
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 class State(Protocol):
     def feeds(self) -> Arrays:
-        """What the next step reads."""
+        """The inputs of the next step."""
 
-    def advance(self, said: Arrays) -> None:
-        """Take in what a step has said."""
+    def advance(self, outputs: Arrays) -> None:
+        """Add the outputs of a step."""
 
     def keep(self, index: Ids) -> None:
-        """Go on with these rows only."""
+        """Continue with these rows only."""
 
 
 class CacheShape(msgspec.Struct, frozen=True, tag="cache"):
-    """Of the decoder of a Transformer."""
+    """The key/value cache of a Transformer decoder."""
 
-    layers: int
-    heads: int
-    width: int
+    layers: Annotated[int, Meta(ge=1, le=200)]  # limits, because a manifest may be anyone's
+    heads: Annotated[int, Meta(ge=1, le=1000)]
+    width: Annotated[int, Meta(ge=1, le=1 << 16)]
+
+    @property
+    def encoded(self) -> tuple[str, ...]:
+        """The outputs of the encoder that it needs."""
+        return ()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What it gives to a decoding step."""
+        past = (f"past_{kind}_{n}" for n in range(self.layers) for kind in ("key", "value"))
+        return ("position", "past_bias", *past)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What it needs from a decoding step."""
+        return tuple(f"new_{kind}_{n}" for n in range(self.layers) for kind in ("key", "value"))
 
     def begin(self, encoded: Arrays, owner: Ids) -> State:
-        """The state of rows that begin, each with a document `owner` [R] of those `encoded`."""
+        """The first state of rows; row r belongs to document `owner[r]` of those `encoded`."""
         return Cache(self, len(owner))
 
     def room(self, rows: int, length: int) -> dict[str, NDArray[np.float32]]:
-        """Zeros, and not whatever was there: what is masked must still be a number."""
+        """Arrays of zeros, because masked values must still be numbers."""
         head = self.width // self.heads
         room: dict[str, NDArray[np.float32]] = {}
         for number in range(self.layers):
@@ -54,17 +72,29 @@ class CacheShape(msgspec.Struct, frozen=True, tag="cache"):
 
 
 class HiddenNames(msgspec.Struct, frozen=True, tag="hidden"):
-    """Of recurrent states: the encoder gives `first_x`; a step reads `x` and says `next_x`."""
+    """Recurrent states: the encoder returns `first_x`, a step reads `x` and returns `next_x`."""
 
     names: tuple[str, ...]
+
+    @property
+    def encoded(self) -> tuple[str, ...]:
+        return tuple(f"first_{name}" for name in self.names)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(f"next_{name}" for name in self.names)
 
     def begin(self, encoded: Arrays, owner: Ids) -> State:
         return Hidden({name: encoded[f"first_{name}"][owner] for name in self.names})
 
 
 class Cache:
-    """Keys and values of all that was said, in room that grows now and then: a step costs one step,
-    and nothing of it is copied in between."""
+    """Keys and values of all tokens so far, in arrays that grow only now and then, so that a step
+    does not copy them."""
 
     def __init__(self, shape: CacheShape, rows: int):
         self._shape = shape
@@ -79,11 +109,15 @@ class Cache:
             **self._arrays,
         }
 
-    def advance(self, said: Arrays) -> None:
+    def advance(self, outputs: Arrays) -> None:
+        place = self._length
         for number in range(self._shape.layers):
-            place = self._length
-            self._arrays[f"past_key_{number}"][..., place] = said[f"new_key_{number}"][..., 0]
-            self._arrays[f"past_value_{number}"][:, :, place] = said[f"new_value_{number}"][:, :, 0]
+            keys, values = outputs[f"new_key_{number}"], outputs[f"new_value_{number}"]
+            for found, name in ((keys, "key"), (values, "value")):
+                if found.shape[:2] != self._arrays[f"past_{name}_{number}"].shape[:2]:
+                    raise DataError(f"decoder.onnx: returns new_{name}_{number} of a wrong shape")
+            self._arrays[f"past_key_{number}"][..., place] = keys[..., 0]
+            self._arrays[f"past_value_{number}"][:, :, place] = values[:, :, 0]
         self._length += 1
         if self._length == self._room:
             self._enlarge()
@@ -108,8 +142,8 @@ class Hidden:
     def feeds(self) -> Arrays:
         return self._arrays
 
-    def advance(self, said: Arrays) -> None:
-        self._arrays = {name: said[f"next_{name}"] for name in self._arrays}
+    def advance(self, outputs: Arrays) -> None:
+        self._arrays = {name: outputs[f"next_{name}"] for name in self._arrays}
 
     def keep(self, index: Ids) -> None:
         self._arrays = {name: array[index] for name, array in self._arrays.items()}

@@ -19,38 +19,41 @@ from starlette.responses import PlainTextResponse
 
 from keywright import __version__
 from keywright.errors import ConfigError
+from keywright.generation.engine import Selection, word_count
 from keywright.generation.keyphrases import Keyphrase
 from keywright.serving import description, messages, static
 from keywright.serving.batcher import Batcher, ClosedError, QueueFullError
 from keywright.serving.guard import Guard, error_response
 from keywright.serving.keys import Keys, RateLimit
+from keywright.serving.lane import LongLane
 from keywright.serving.limits import Limits
 from keywright.serving.metrics import CONTENT_TYPE, Metrics
-from keywright.serving.refusal import RefusalError, come_back
+from keywright.serving.refusal import RefusalError, retry_later
 from keywright.serving.uploads import Uploads
 from keywright.types import Document
 
-NO_PAGE = b"keywright is running. POST a text to /v1/keyphrases; /docs tells how.\n"
+ALL = Selection(top=0)
+NO_PAGE = b"keywright is running. POST a text to /v1/keyphrases; see /docs.\n"
 _REFERENCE = "#/components/schemas/{name}"
-GUARDED = "/v1"  # what keys are asked for
+GUARDED = "/v1"  # requests below this path need a key
 REFUSED = {
-    400: "The body is not what its type says.",
-    401: "No key, or a wrong one.",
-    408: "It took too long.",
+    400: "The body does not match its content type.",
+    401: "The key is missing or wrong.",
+    408: "The request took too long.",
     413: "The body, the text or the number of documents is too large.",
-    415: "The body is of another type, or compressed.",
-    422: "The request or the file cannot be understood.",
+    415: "The content type is not supported, or the body is compressed.",
+    422: "The request is invalid, or the file cannot be read.",
     429: "Too many requests with this key; see Retry-After.",
-    431: "Address and headers are too large.",
-    500: "Something went wrong in the service.",
-    503: "Too much is waiting; see Retry-After.",
+    431: "The URL and headers are too large.",
+    500: "Internal error.",
+    503: "The service is busy or shutting down; see Retry-After.",
 }
 REFUSED_GET = {status: REFUSED[status] for status in (401, 429, 431, 500)}
-REFUSED_READY = {503: "It takes no requests; see Retry-After."}
+REFUSED_READY = {503: "The service is not accepting requests; see Retry-After."}
 
 
 class Engine(Protocol):
-    """What `Keywright` is to the service."""
+    """The part of `Keywright` that the service uses."""
 
     @property
     def calibrated(self) -> bool: ...
@@ -58,7 +61,9 @@ class Engine(Protocol):
     @property
     def needs_all(self) -> bool: ...
 
-    def generate(self, texts: Iterable[Document], /) -> Iterator[list[Keyphrase]]: ...
+    def generate(
+        self, texts: Iterable[Document], selection: Selection, /
+    ) -> Iterator[list[Keyphrase]]: ...
 
     def warnings(self, document: Document) -> list[str]: ...
 
@@ -70,39 +75,58 @@ class Found:
 
 
 @dataclass(frozen=True)
+class Generate:
+    """The work of the batcher and of the worker processes, to which it is sent."""
+
+    engine: Engine
+
+    def __call__(self, documents: Sequence[Document]) -> list[Found]:
+        # What a request selects does not matter here, so that requests share batches.
+        found = self.engine.generate(documents, ALL)
+        return [
+            Found(keyphrases, self.engine.warnings(document))
+            for document, keyphrases in zip(documents, found, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
 class Settings:
-    """What the service is told when it starts; `rate` is requests a minute and key, 0 any."""
+    """Start-up settings; `rate` is the number of requests per minute and key (0 = no limit)."""
 
     model: str = "default"
     limits: Limits = field(default_factory=Limits)
     keys: Keys | None = None
     rate: int = 0
+    hosts: tuple[str, ...] = ()  # names under which the service may be asked; any if empty
 
     def __post_init__(self) -> None:
         if self.rate < 0:
-            raise ConfigError(f"the rate is {self.rate}; it must be at least 1, or 0 for any")
+            raise ConfigError(f"rate is {self.rate}; it must be at least 1, or 0 for no limit")
         if self.rate and self.keys is None:
-            raise ConfigError("a rate needs keys: it holds for each of them")
+            raise ConfigError("rate needs keys: the limit applies to each key")
 
 
 class Service:
-    """The parts that requests share."""
+    """The state that all requests share."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         if engine.needs_all:
             raise ConfigError(
-                f"{settings.model} judges every document by the others given with it, and a "
-                "service would mix those of strangers; use another model"
+                f"{settings.model} scores each document against the others given with it, and a "
+                "service would mix the documents of different clients; use another model"
             )
         limits = settings.limits
         self.engine = engine
         self.settings = settings
-        self.metrics = Metrics(lambda: self.batcher.waiting)
+        self.metrics = Metrics(lambda: self.batcher.waiting + self.lane.waiting)
+        self.lane: LongLane[Document, Found] = LongLane(
+            Generate(engine), workers=limits.long_workers, capacity=limits.long_requests
+        )
         self.batcher: Batcher[Document, Found] = Batcher(
-            self._work,
+            Generate(engine),
             lambda document: len(document.text),
             batch=limits.batch,
-            most_length=limits.batch_characters,
+            max_length=limits.batch_characters,
             wait=limits.batch_wait,
             capacity=limits.queue,
             done=self.metrics.batched,
@@ -110,15 +134,8 @@ class Service:
         self.uploads = Uploads(limits.files, limits.characters)
         self.rate = RateLimit(settings.rate) if settings.rate else None
 
-    def _work(self, documents: Sequence[Document]) -> list[Found]:
-        found = self.engine.generate(documents)
-        return [
-            Found(keyphrases, self.engine.warnings(document))
-            for document, keyphrases in zip(documents, found, strict=True)
-        ]
-
     async def admit(self, request: Request) -> None:
-        """Refuse who has no key, or has used it too often."""
+        """Refuse a request without a valid key, or above the key's rate limit."""
         if self.settings.keys is None:
             return
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
@@ -128,28 +145,39 @@ class Service:
             raise RefusalError(401, "unauthorised", message, {"WWW-Authenticate": "Bearer"})
         request.state.fields = {"key": holder}
         if self.rate is not None and (seconds := self.rate.wait(holder)):
-            message = f"More than {self.settings.rate} requests a minute; slow down."
-            raise come_back(429, "too_many_requests", message, seconds)
+            message = f"More than {self.settings.rate} requests per minute; slow down."
+            raise retry_later(429, "too_many_requests", message, seconds)
 
     async def answer(
         self, request: Request, documents: list[Document], options: messages.Options
     ) -> Response:
-        wanted = messages.wanted(options, self.engine.calibrated)
+        selection = messages.selection(options, self.engine.calibrated)
         _log_sizes(request, documents)
         try:
-            found = await self.batcher.submit(documents)
+            found = await self._process(documents)
         except QueueFullError:
             message = "Too many documents are waiting; try again soon."
-            raise come_back(503, "busy", message, 1) from None
+            raise retry_later(503, "busy", message, 1) from None
         except ClosedError:
             message = "The service is shutting down; try again soon."
-            raise come_back(503, "shutting_down", message, 5) from None
+            raise retry_later(503, "shutting_down", message, 5) from None
         self.metrics.generated(len(documents))
-        made = [
-            messages.shown(document, wanted(one.keyphrases), one.warnings)
-            for document, one in zip(documents, found, strict=True)
+        answered = [
+            messages.document_out(
+                document,
+                selection(result.keyphrases, word_count(document)),
+                result.warnings,
+            )
+            for document, result in zip(documents, found, strict=True)
         ]
-        return _json(messages.Answer(documents=made, model=self.settings.model))
+        return _json(messages.Answer(documents=answered, model=self.settings.model))
+
+    async def _process(self, documents: Sequence[Document]) -> list[Found]:
+        """Long requests must not delay short ones."""
+        size = sum(len(document.text) for document in documents)
+        if size > self.settings.limits.long_characters:
+            return await self.lane.submit(documents)
+        return await self.batcher.submit(documents)
 
 
 def create_app(engine: Engine, settings: Settings | None = None) -> FastAPI:
@@ -161,6 +189,7 @@ def create_app(engine: Engine, settings: Settings | None = None) -> FastAPI:
         service.batcher.start()
         yield
         await service.batcher.close()
+        await service.lane.close()
 
     app = FastAPI(
         title="keywright",
@@ -175,6 +204,7 @@ def create_app(engine: Engine, settings: Settings | None = None) -> FastAPI:
         requests=service.settings.limits.requests,
         body_bytes=service.settings.limits.body_bytes,
         answered=service.metrics.answered,
+        hosts=service.settings.hosts,
     )
     app.add_exception_handler(RefusalError, _refused)
     app.add_exception_handler(HTTPException, _http_error)
@@ -191,11 +221,11 @@ def _keyphrase_routes(service: Service) -> APIRouter:
 
     @routes.post("/keyphrases", **_described(messages.Ask, "application/json"))
     async def keyphrases(request: Request) -> Response:
-        """Keyphrases of one document or of many, in their order."""
+        """Keyphrases of one or more documents, in the order given."""
         async with _within(limits.seconds):
             _require(request, "application/json")
             ask = messages.parse(await request.body())
-            async with _unless_gone(request):
+            async with _until_disconnect(request):
                 return await service.answer(request, messages.documents(ask, limits), ask)
 
     @routes.post("/keyphrases/file", **_described(_Upload, "multipart/form-data"))
@@ -204,15 +234,15 @@ def _keyphrase_routes(service: Service) -> APIRouter:
         async with _within(limits.seconds):
             _require(request, "multipart/form-data")
             content, name, options = await _upload(request)
-            async with _unless_gone(request):
-                document = await service.uploads.read(content, name)
+            async with _until_disconnect(request):
+                document = await service.uploads.read(content, name, _client(request))
                 return await service.answer(request, [document], options)
 
-    @routes.get("/models", responses=_responses("The models that answer.", "Models", REFUSED_GET))
+    @routes.get("/models", responses=_responses("The model in use.", "Models", REFUSED_GET))
     async def models() -> Response:
-        """The model that answers, and whether its probabilities are calibrated."""
-        one = messages.Model(name=service.settings.model, calibrated=service.engine.calibrated)
-        return _json(messages.Models(models=[one]))
+        """The model in use, and whether its probabilities are calibrated."""
+        model = messages.Model(name=service.settings.model, calibrated=service.engine.calibrated)
+        return _json(messages.Models(models=[model]))
 
     return routes
 
@@ -220,16 +250,17 @@ def _keyphrase_routes(service: Service) -> APIRouter:
 def _state_routes(service: Service) -> APIRouter:
     routes = APIRouter()
 
-    @routes.get("/healthz", responses=_responses("It lives.", "Status", {}))
+    @routes.get("/healthz", responses=_responses("The process is running.", "Status", {}))
     async def healthz() -> Response:
-        """Whether the process lives."""
+        """Whether the process is running."""
         return _json(messages.Status(status="ok"))
 
-    @routes.get("/readyz", responses=_responses("It takes requests.", "Status", REFUSED_READY))
+    @routes.get("/readyz", responses=_responses("Requests are accepted.", "Status", REFUSED_READY))
     async def readyz() -> Response:
-        """Whether requests are taken: 503 where they are not."""
+        """Whether requests are accepted; 503 if not."""
         if not service.batcher.running:
-            raise come_back(503, "shutting_down", "The service takes no requests now.", 5)
+            message = "The service is not accepting requests."
+            raise retry_later(503, "shutting_down", message, 5)
         return _json(messages.Status(status="ready"))
 
     @routes.get("/metrics", response_class=PlainTextResponse)
@@ -267,13 +298,13 @@ def _page_routes(files: Mapping[str, static.File], openapi: dict[str, Any]) -> A
 
 
 class _Upload(messages.Options, kw_only=True):
-    """A file, and what is wanted of it."""
+    """A file, and which keyphrases to return."""
 
     file: bytes
 
 
 def _described(body: type, kind: str) -> dict[str, Any]:
-    """What OpenAPI says of a request that is parsed by us and not by FastAPI."""
+    """The OpenAPI description of a request whose body is parsed here and not by FastAPI."""
     schema = {"$ref": _REFERENCE.format(name=body.__name__.strip("_"))}
     content = {"required": True, "content": {kind: {"schema": schema}}}
     return {
@@ -332,37 +363,37 @@ async def _within(seconds: float) -> AsyncIterator[None]:
         if not limit.expired():
             raise
         raise RefusalError(
-            408, "timeout", f"The request took longer than the {seconds:g} seconds it may take."
+            408, "timeout", f"The request took longer than the limit of {seconds:g} seconds."
         ) from None
 
 
 @asynccontextmanager
-async def _unless_gone(request: Request) -> AsyncIterator[None]:
-    """Give up when the client goes: nobody waits for the answer. The body must have been read."""
+async def _until_disconnect(request: Request) -> AsyncIterator[None]:
+    """Stop when the client disconnects and nobody waits for the answer. Read the body before."""
     try:
-        async with asyncio.timeout(None) as patience:
-            watching = asyncio.create_task(_end_when_gone(request, patience))
+        async with asyncio.timeout(None) as timeout:
+            watching = asyncio.create_task(_expire_on_disconnect(request, timeout))
             try:
                 yield
             finally:
                 watching.cancel()
     except TimeoutError:
-        if not patience.expired():
+        if not timeout.expired():
             raise
         raise ClientDisconnect from None
 
 
-async def _end_when_gone(request: Request, patience: asyncio.Timeout) -> None:
+async def _expire_on_disconnect(request: Request, timeout: asyncio.Timeout) -> None:
     while (await request.receive())["type"] != "http.disconnect":
-        pass  # nothing more comes of a body that has been read
-    patience.reschedule(asyncio.get_running_loop().time())
+        pass  # the body has been read: no other message matters
+    timeout.reschedule(asyncio.get_running_loop().time())
 
 
 def _require(request: Request, kind: str) -> None:
-    """Refuse other types: what a foreign page can send without asking is one of them."""
+    """Refuse other content types, such as those that a page of another site may send unasked."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != kind:
-        raise RefusalError(415, "unsupported_type", f"The body must have the type {kind}.")
+        raise RefusalError(415, "unsupported_type", f"The content type must be {kind}.")
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
         message = "The body must not be compressed."
         raise RefusalError(415, "unsupported_type", message, {"Accept-Encoding": "identity"})
@@ -377,21 +408,28 @@ async def _upload(request: Request) -> tuple[bytes, str, messages.Options]:
                 message = "The form needs a file in its field `file`."
                 raise RefusalError(422, "invalid_request", message)
             if len(form) != len(form.multi_items()):
-                message = "The form has a field twice; give each once."
+                message = "The form repeats a field; send each field once."
                 raise RefusalError(422, "invalid_request", message)
             fields = {name: value for name, value in form.items() if name != "file"}
             options = msgspec.convert(fields, messages.Options, strict=False)
             return await file.read(), file.filename or "", options
     except msgspec.ValidationError as error:
-        message = f"The form does not fit: {messages.brief(error)}."
+        message = f"The form is invalid: {messages.brief(error)}."
         raise RefusalError(422, "invalid_request", message) from None
     except (FormParserError, UnicodeDecodeError, LookupError):
-        # LookupError: a field of an encoding that does not exist.
-        raise RefusalError(400, "invalid_form", "The body is not a whole multipart form.") from None
+        # LookupError: a field declares an unknown encoding.
+        message = "The body is not a complete multipart form."
+        raise RefusalError(400, "invalid_form", message) from None
+
+
+def _client(request: Request) -> str:
+    """Who asks, for fair turns: the name of the key, or the address."""
+    fields: dict[str, str] = getattr(request.state, "fields", {})
+    return fields.get("key") or (request.client.host if request.client else "")
 
 
 def _log_sizes(request: Request, documents: Sequence[Document]) -> None:
-    """How much was asked, for the log; what was asked is nobody's business."""
+    """Add the size of a request to its log line; its content is never logged."""
     request.state.fields = {
         **getattr(request.state, "fields", {}),
         "documents": len(documents),
@@ -417,7 +455,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    """Refusals of the framework, such as 404 and 405, in the form of ours."""
+    """Errors raised by the framework, such as 404 and 405, in the service's own format."""
     assert isinstance(error, HTTPException)
     code = {400: "bad_request", 404: "not_found", 405: "method_not_allowed"}
     name = code.get(error.status_code, "refused")
@@ -429,5 +467,5 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _client_gone(request: Request, error: Exception) -> Response:
-    """Nobody reads this answer; its status is for the log."""
+    """Nobody receives this answer; its status is for the log."""
     return error_response(RefusalError(499, "client_gone", "The client closed the connection."))

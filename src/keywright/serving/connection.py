@@ -1,4 +1,4 @@
-"""A connection: it ends when its client is too slow, and its errors look like all others."""
+"""A connection: slow clients are disconnected, and its errors look like all others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from keywright.serving.refusal import RefusalError
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection, which by itself waits for ever for a slow client.
+    """uvicorn's connection, which on its own would wait forever for a slow client.
 
-    Headers must come within `seconds`, and so must the rest of a body that is not read any more;
-    the client has as many seconds to take in its answer. From a request's headers to its answer
-    the time is the application's to limit.
+    The client has `seconds` to send its headers (or the rest of a body that is no longer read),
+    and `seconds` to receive its answer. Between the headers and the answer, the application limits
+    the time.
     """
 
     def __init__(self, *args: Any, seconds: float, **options: Any) -> None:
@@ -40,7 +40,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._unsent or not self._answering:  # a next request may have come already
+        if self._unsent or not self._answering:  # the next request may have arrived
             self._set_deadline()
 
     def send_400_response(self, msg: str) -> None:
@@ -52,7 +52,7 @@ class Connection(H11Protocol):
 
     @property
     def _unsent(self) -> int:
-        """The bytes of earlier answers that the client has not taken in."""
+        """The bytes of earlier answers that the client has not received."""
         return self.transport.get_write_buffer_size()
 
     def _set_deadline(self) -> None:
@@ -70,13 +70,13 @@ class Connection(H11Protocol):
         elif self._answering:
             return
         elif self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
-            message = f"The headers took longer than the {self._seconds:g} seconds they may take."
+            message = f"The headers took longer than the limit of {self._seconds:g} seconds."
             self._refuse(RefusalError(408, "timeout", message))
         else:
             self.transport.close()
 
     def _refuse(self, refusal: RefusalError) -> None:
-        """Answer a request that did not get as far as the application, and close."""
+        """Answer a request that never reached the application, and close the connection."""
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()  # in the middle of another answer
             return

@@ -1,4 +1,4 @@
-"""`/docs`: the OpenAPI description for people, without scripts and without outside requests."""
+"""`/docs`: the OpenAPI description for people, without scripts or external requests."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def page(openapi: dict[str, Any]) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{title}: interface</title><link rel="stylesheet" href="assets/style.css"></head>'
-        f"<body><main><h1>{title}</h1><p>{escape(openapi['info']['description'])} For programs, "
-        'the same as <a href="openapi.json">OpenAPI</a>.</p>'
+        f'<title>{title}: API</title><link rel="stylesheet" href="assets/style.css"></head>'
+        f"<body><main><h1>{title}</h1><p>{escape(openapi['info']['description'])} For programs: "
+        '<a href="openapi.json">OpenAPI</a>.</p>'
         f"<h2>Requests</h2>{operations}<h2>Schemas</h2>{schemas}</main></body></html>"
     )
 

@@ -1,4 +1,4 @@
-"""Who may ask, and how often: bearer keys, of which only the hashes are known."""
+"""Who may use the service, and how often: bearer keys, stored as hashes only."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Keys:
-    """The SHA-256 of every key, by the name of who holds it.
+    """The SHA-256 of every key, by the name of its holder.
 
-    A plain hash suffices because keys are long and random; it would not for passwords.
+    A plain hash is enough because keys are long and random; it would not be for passwords.
     """
 
     hashes: Mapping[str, str]
 
     @classmethod
     def load(cls, path: str | Path) -> Keys:
-        """From lines of a name and a hash in hexadecimal; `#` begins a comment."""
+        """Read lines of a name and a hexadecimal hash; `#` starts a comment."""
         hashes: dict[str, str] = {}
         for number, line in read_lines(path):
             words = line.partition("#")[0].split()
             if not words:
                 continue
             if len(words) != 2 or not _HASH.fullmatch(words[1].lower()):
-                # The line is not shown: someone may have written the key itself.
+                # The line is not shown: it may contain the key itself.
                 raise DataError(
                     "is not a name and the SHA-256 of a key in 64 hexadecimal digits", path, number
                 )
             if words[0] in hashes:
-                raise DataError(f"names {words[0]!r} a second time", path, number)
+                raise DataError(f"repeats the name {words[0]!r}", path, number)
             hashes[words[0]] = words[1].lower()
         if not hashes:
             raise DataError("has no keys; nobody could use the service", path)
         return cls(hashes)
 
     def holder(self, key: str) -> str | None:
-        """Whose key this is. It takes as long for a wrong key as for any right one."""
+        """The holder of a key, or None. A wrong key takes as long to check as a valid one."""
         given = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
         found = None
         for name, known in self.hashes.items():
@@ -56,16 +56,16 @@ class Keys:
 
 
 class RateLimit:
-    """So many requests a minute for every name, which may come in one burst."""
+    """At most `per_minute` requests per minute for every name; they may come in one burst."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = float(per_minute)
         self._per_second = per_minute / 60
         self._clock = clock
-        self._left: dict[str, tuple[float, float]] = {}  # requests left, and when that was so
+        self._left: dict[str, tuple[float, float]] = {}  # requests left, and at what time
 
     def wait(self, name: str) -> float:
-        """Seconds to wait before the next request; 0 if this one is allowed, and then counted."""
+        """0 if this request is allowed (it is then counted), else the seconds to wait."""
         now = self._clock()
         left, before = self._left.get(name, (self._most, now))
         left = min(self._most, left + (now - before) * self._per_second)

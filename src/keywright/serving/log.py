@@ -1,4 +1,4 @@
-"""Logs as lines of JSON, with request ids and never a document's text."""
+"""Logs as JSON lines, with request ids and without any document text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOGGER = "keywright.serving"
 class JsonLines(logging.Formatter):
     """A record as one line: time, level, message, and the fields given as `extra={"fields": ...}`.
 
-    Of an exception only its type and the places in the code are told: its message may quote text.
+    Of an exception only the type and the code locations are logged: its message may quote text.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -36,14 +36,14 @@ class JsonLines(logging.Formatter):
 
 
 def configure(stream: TextIO) -> None:
-    """Send the service's log, and warnings of what lies beneath it, to a stream."""
+    """Write the service's log, and the warnings of its libraries, to a stream."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
     levels = {
         LOGGER: logging.INFO,
         "uvicorn": logging.WARNING,
-        "asyncio": logging.ERROR,  # such as no more files for connections
-        "python_multipart": logging.CRITICAL,  # it tells of every bad form, and we answer so
+        "asyncio": logging.ERROR,  # such as running out of files for connections
+        "python_multipart": logging.CRITICAL,  # it logs every bad form, which the answer reports
     }
     for name, level in levels.items():
         logger = logging.getLogger(name)

@@ -1,4 +1,4 @@
-"""What requests and answers look like; the OpenAPI description is made from these."""
+"""The types of requests and answers; the OpenAPI description is generated from them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ import msgspec
 from msgspec import Meta
 
 from keywright.errors import KeywrightError
-from keywright.generation.engine import Wanted
+from keywright.files import NOT_JSON
+from keywright.generation.engine import Selection
 from keywright.generation.keyphrases import Keyphrase
 from keywright.serving.limits import Limits
 from keywright.serving.refusal import RefusalError, too_long
 from keywright.sources import text as plain_text
 from keywright.types import Document
 
-# As in `keywright generate`: a long document has more phrases than anybody reads.
-TOP = 20
-LONGEST_QUOTE = 200
+MAX_QUOTE = 200
 
 
 class DocumentIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A document: its `text`, whose first line may be a title, or `title` and `body`."""
+    """A document: either `text`, whose first line may be a title, or `title` and `body`."""
 
     id: Annotated[str, Meta(max_length=200)] | None = None
     text: str | None = None
@@ -30,9 +29,20 @@ class DocumentIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Which keyphrases are wanted; as the options of `keywright generate`."""
+    """Which keyphrases to return; the same options as in `keywright generate`."""
 
-    top: Annotated[int, Meta(ge=0, le=1_000_000, description="At most so many; 0: all.")] = TOP
+    top: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                le=1_000_000,
+                description="At most this many per document (0 = all); by default the number "
+                "follows from the document.",
+            ),
+        ]
+        | None
+    ) = None
     min_confidence: Annotated[float, Meta(ge=0, le=1)] = 0.0
     precision: Annotated[float, Meta(gt=0, le=1)] | None = None
     present_only: bool = False
@@ -40,7 +50,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Ask(Options, forbid_unknown_fields=True, kw_only=True):
-    """One document, or many in `documents`, and what is wanted of them."""
+    """One document, or several in `documents`, and which keyphrases to return."""
 
     id: Annotated[str, Meta(max_length=200)] | None = None
     text: str | None = None
@@ -49,14 +59,20 @@ class Ask(Options, forbid_unknown_fields=True, kw_only=True):
     documents: Annotated[list[str | DocumentIn], Meta(min_length=1)] | None = None
 
 
-class KeyphraseOut(msgspec.Struct, kw_only=True):
-    """`places` are the code points [start, end) of the document's `text`."""
+class KeyphraseOut(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """`places` are [start, end) offsets into the document's `text`, in code points.
+
+    `stated` keyphrases are listed as keywords by the document itself; `id` is that of a
+    vocabulary's term.
+    """
 
     text: str
     probability: float | None
     present: bool
     places: tuple[tuple[int, int], ...]
     evidence: str | None
+    stated: bool
+    id: str | None = None
 
 
 class DocumentOut(msgspec.Struct, kw_only=True):
@@ -98,21 +114,21 @@ def parse(body: bytes) -> Ask:
     try:
         return msgspec.json.decode(body, type=Ask)
     except msgspec.ValidationError as error:
-        message = f"The request does not fit: {brief(error)}."
+        message = f"The request is invalid: {brief(error)}."
         raise RefusalError(422, "invalid_request", message) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message = f"The body is not JSON in UTF-8: {brief(error)}."
+    except NOT_JSON as error:
+        message = f"The body is not valid JSON in UTF-8: {brief(error)}."
         raise RefusalError(400, "invalid_json", message) from None
 
 
 def brief(error: Exception) -> str:
-    """What is wrong in one short line: it may quote a name of any length, in any characters."""
-    shown = "".join(char if char.isprintable() else " " for char in str(error))
-    return shown if len(shown) <= LONGEST_QUOTE else f"{shown[:LONGEST_QUOTE]}…"
+    """An error as one short printable line: it may quote names of any length and characters."""
+    line = "".join(char if char.isprintable() else " " for char in str(error))
+    return line if len(line) <= MAX_QUOTE else f"{line[:MAX_QUOTE]}…"
 
 
 def documents(ask: Ask, limits: Limits) -> list[Document]:
-    """The documents asked about, none of them empty and together not too long."""
+    """The documents of a request; none is empty, and together they are not too long."""
     single = DocumentIn(id=ask.id, text=ask.text, title=ask.title, body=ask.body)
     if ask.documents is None:
         given: list[str | DocumentIn] = [single]
@@ -120,7 +136,7 @@ def documents(ask: Ask, limits: Limits) -> list[Document]:
         given = ask.documents
     else:
         raise RefusalError(
-            422, "invalid_request", "Give one document, or `documents`; both were given."
+            422, "invalid_request", "Give one document or `documents`; both were given."
         )
     if len(given) > limits.documents:
         raise RefusalError(
@@ -128,14 +144,16 @@ def documents(ask: Ask, limits: Limits) -> list[Document]:
             "too_many_documents",
             f"The request has {len(given)} documents; at most {limits.documents} are allowed.",
         )
-    stripped = [_stripped(one) for one in given]
-    # Before anything looks at the text: other requests wait meanwhile.
+    stripped = [_stripped(document) for document in given]
+    # Checked before the texts are processed, because other requests wait meanwhile.
     characters = sum(
-        len(part or "") for one in stripped for part in (one.text, one.title, one.body)
+        len(part or "")
+        for document in stripped
+        for part in (document.text, document.title, document.body)
     )
     if characters > limits.characters:
         raise too_long(characters, limits.characters)
-    return [_document(one, number) for number, one in enumerate(stripped, 1)]
+    return [_document(document, number) for number, document in enumerate(stripped, 1)]
 
 
 def _stripped(given: str | DocumentIn) -> DocumentIn:
@@ -149,34 +167,34 @@ def _stripped(given: str | DocumentIn) -> DocumentIn:
     )
 
 
-def _document(one: DocumentIn, number: int) -> Document:
-    parts = one.title is not None or one.body is not None
-    if (one.text is None) != parts:
+def _document(given: DocumentIn, number: int) -> Document:
+    has_parts = given.title is not None or given.body is not None
+    if (given.text is None) != has_parts:
         raise RefusalError(
             422,
             "invalid_request",
-            f"Document {number} must have `text`, or `title` and `body`, and not both.",
+            f"Document {number} must have `text`, or `title` and `body`, but not both.",
         )
-    if one.text is not None:
-        # A name is needed for messages only; the id may well be unknown.
-        made = msgspec.structs.replace(plain_text.document(one.text, ""), id=one.id)
+    if given.text is not None:
+        # The name is only used in messages; the id may be None.
+        document = msgspec.structs.replace(plain_text.document(given.text, ""), id=given.id)
     else:
-        made = Document(id=one.id, title=one.title or "", body=one.body or "")
-    if not made.text.strip():
+        document = Document(id=given.id, title=given.title or "", body=given.body or "")
+    if not document.text.strip():
         raise RefusalError(422, "empty_text", f"Document {number} has no text.")
-    return made
+    return document
 
 
-def wanted(options: Options, calibrated: bool) -> Wanted:
+def selection(options: Options, calibrated: bool) -> Selection:
     if options.precision is not None and not calibrated:
         raise RefusalError(
             422,
             "no_probabilities",
-            "This model has no calibrated probabilities, which `precision` needs.",
+            "`precision` needs calibrated probabilities, which this model does not have.",
         )
     try:
-        return Wanted(
-            options.top or None,
+        return Selection(
+            options.top,
             options.min_confidence,
             not options.absent_only,
             not options.present_only,
@@ -186,20 +204,22 @@ def wanted(options: Options, calibrated: bool) -> Wanted:
         raise RefusalError(422, "invalid_request", f"{error}.") from None
 
 
-def shown(document: Document, found: list[Keyphrase], warnings: list[str]) -> DocumentOut:
+def document_out(document: Document, found: list[Keyphrase], warnings: list[str]) -> DocumentOut:
     return DocumentOut(
         id=document.id,
         title=document.title,
         text=document.text,
         keyphrases=[
             KeyphraseOut(
-                text=one.text,
-                probability=one.probability,
-                present=one.present,
-                places=one.places,
-                evidence=one.evidence,
+                text=phrase.text,
+                probability=phrase.probability,
+                present=phrase.present,
+                places=phrase.places,
+                evidence=phrase.evidence,
+                stated=phrase.stated,
+                id=phrase.id,
             )
-            for one in found
+            for phrase in found
         ],
         warnings=warnings,
     )

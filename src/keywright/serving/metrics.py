@@ -1,4 +1,4 @@
-"""What the service counts, for Prometheus."""
+"""The service's counters for Prometheus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """The counters of one service; `waiting` tells how many documents wait for the model."""
+    """The counters of one service; `waiting` returns how many documents wait for the model."""
 
     def __init__(self, waiting: Callable[[], int]) -> None:
         registry = CollectorRegistry()
@@ -28,16 +28,16 @@ class Metrics:
             registry=registry,
         )
         self._documents = Counter(
-            "keywright_documents", "Documents that got keyphrases.", registry=registry
+            "keywright_documents", "Documents answered with keyphrases.", registry=registry
         )
         self._batches = Histogram(
             "keywright_batch_documents",
-            "Documents that the model took at once.",
+            "Documents per batch.",
             buckets=_SIZES,
             registry=registry,
         )
         queue = Gauge(
-            "keywright_queue_documents", "Documents that wait for the model.", registry=registry
+            "keywright_queue_documents", "Documents waiting for the model.", registry=registry
         )
         queue.set_function(lambda: float(waiting()))
 

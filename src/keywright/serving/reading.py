@@ -1,9 +1,9 @@
-"""Reads one uploaded file in a process of its own: `python -m keywright.serving.reading NAME MOST`.
+"""Reads one uploaded file in its own process: `python -m keywright.serving.reading NAME LIMIT`.
 
-Files of strangers may be made to crash or to hang a reader, or to swell to any size. Here they can
-do so without harm: the process may use little memory and time, and has nothing else to do. The file
-comes on standard input; the document, or what is wrong (its text having more than MOST characters,
-for one), goes to standard output as JSON.
+An untrusted file may be built to crash or hang a reader, or to expand to any size. Here it can do
+no harm: the process has limited memory and time, and nothing else to do. The file is read from
+standard input; the document, or the problem (for example, more than LIMIT characters of text), is
+written to standard output as JSON.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import sys
 
 import msgspec
 
-from keywright.errors import DataError
+from keywright.errors import KeywrightError
 from keywright.sources import read_content
 from keywright.types import Document
 
 MEMORY = 2 << 30  # bytes of address space, libraries included
-SECONDS = 60  # of processor time
+SECONDS = 15  # of CPU time: a file of hundreds of pages takes a few
 
 
 class Outcome(msgspec.Struct, omit_defaults=True):
@@ -26,21 +26,19 @@ class Outcome(msgspec.Struct, omit_defaults=True):
     too_long: int | None = None
 
 
-def read(content: bytes, name: str, most: int) -> Outcome:
+def read(content: bytes, name: str, max_characters: int) -> Outcome:
     try:
         document = read_content(content, name)
-    except DataError as error:
+    except KeywrightError as error:
         return Outcome(problem=str(error))
-    except (MemoryError, RecursionError):
-        return Outcome(problem=f"{name}: takes too much memory to read")
-    if (length := len(document.text)) > most:
+    if (length := len(document.text)) > max_characters:
         return Outcome(too_long=length)
     return Outcome(document=document)
 
 
-def _restrain() -> None:
+def _limit_resources() -> None:
     if sys.platform == "win32":
-        return  # it has no such limits; the time limit of the request holds there, too
+        return  # Windows has no such limits; the request's time limit still applies
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -49,7 +47,7 @@ def _restrain() -> None:
 
 
 def main() -> None:
-    _restrain()
+    _limit_resources()
     outcome = read(sys.stdin.buffer.read(), sys.argv[1], int(sys.argv[2]))
     sys.stdout.buffer.write(msgspec.json.encode(outcome))
 

@@ -1,4 +1,4 @@
-"""A request that is not served, and why: what every error answer is made of."""
+"""Why a request is refused; every error answer is made from a `RefusalError`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class RefusalError(Exception):
         self.headers = headers or {}
 
 
-def come_back(status: int, code: str, message: str, seconds: float) -> RefusalError:
-    """A refusal that holds for so many seconds only."""
+def retry_later(status: int, code: str, message: str, seconds: float) -> RefusalError:
+    """A refusal that asks the client to try again after `seconds`."""
     return RefusalError(status, code, message, {"Retry-After": str(max(1, math.ceil(seconds)))})
 
 
-def too_long(characters: int, most: int) -> RefusalError:
+def too_long(characters: int, limit: int) -> RefusalError:
     return RefusalError(
         413,
         "text_too_long",
-        f"The text has {characters:,} characters; at most {most:,} are allowed.",
+        f"The text has {characters:,} characters; at most {limit:,} are allowed.",
     )

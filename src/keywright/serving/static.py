@@ -1,4 +1,4 @@
-"""The page's files, read once: what is not among them cannot be asked for."""
+"""The page's files, read once at start-up: no other file can be requested."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class File:
 
 
 def read(folder: Path = PAGE) -> Mapping[str, File]:
-    """The files of a folder by their names; those of kinds that pages do not use are left out."""
+    """The files of a folder by name; kinds of files that pages do not use are left out."""
     if not folder.is_dir():
         return {}
     return {

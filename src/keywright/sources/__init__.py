@@ -1,29 +1,31 @@
-"""Files people have, as documents: one module per kind of file.
+"""Readers for users' own files: one module per kind of file.
 
-Each exposes `recognise(content) -> bool` and `read(content, name) -> Document`. The kind follows
-from the content; only Markdown, which any text could be, is told by its file name. Corpora of many
-documents (JSON lines and the like) are read by `keywright.data` instead.
+Each exposes `recognise(content, name) -> bool` and `read(content, name) -> Document`. The kind is
+recognised from the content; only Markdown, which any text could be, by its file name. Corpora of
+many documents (such as JSON lines) are read by `keywright.data` instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 from keywright import parts
 from keywright.data.documents import read_documents
-from keywright.errors import DataError
+from keywright.errors import DataError, KeywrightError
 from keywright.types import Document
 
-# Tried in this order; plain text is what remains.
+# Tried in this order; plain text comes last.
 KINDS = ("pdf", "html", "markdown", "text")
-# What a folder is searched for; files of other kinds in it are not looked at.
+# The files to read from a folder; all others are ignored.
 SUFFIXES = frozenset({".txt", ".text", ".md", ".markdown", ".pdf", ".html", ".htm", ".xhtml"})
+MAX_REASON = 200  # characters of what a library says about a file
 CORPUS_SUFFIXES = frozenset({".jsonl", ".json", ".gz", ".xz", ".zst"})
 
 
 def read_source(path: Path) -> Iterator[Document]:
-    """The document of a file, or the documents of a file of JSON lines."""
+    """The document of a file, or the documents of a JSON-lines file."""
     if is_corpus(path):
         yield from read_documents(path)
     else:
@@ -31,31 +33,48 @@ def read_source(path: Path) -> Iterator[Document]:
 
 
 def is_corpus(path: Path) -> bool:
-    """Whether a file is one of many documents."""
+    """Whether a file contains many documents."""
     return path.suffix.lower() in CORPUS_SUFFIXES or _beginning(path).lstrip()[:1] == b"{"
 
 
 def read_content(content: bytes, name: str) -> Document:
-    """The document in a file's content; `name` becomes its id and stands in error messages."""
+    """The document in a file's content; `name` becomes its id and is shown in error messages."""
     if not content.strip():
         raise DataError("is empty", name)
     for kind in KINDS:
         module = parts.module(__name__, kind)
         if module.recognise(content, name):
-            document: Document = module.read(content, name)
-            return document
-    raise DataError("is a binary file, neither PDF nor text; convert it to one of these", name)
+            return _read(module, content, name)
+    raise DataError("is a binary file, neither PDF nor text; convert it to one of them", name)
+
+
+def _read(module: ModuleType, content: bytes, name: str) -> Document:
+    """The document that a reader finds; whatever its library raises becomes the file's error."""
+    try:
+        document: Document = module.read(content, name)
+    except KeywrightError:
+        raise
+    except (MemoryError, RecursionError):
+        raise DataError("needs too much memory to read", name) from None
+    except Exception as error:
+        kind = module.__name__.rpartition(".")[2]
+        reason = " ".join(str(error).split())[:MAX_REASON] or type(error).__name__
+        raise DataError(f"cannot be read as {kind}: it is damaged ({reason})", name) from error
+    return document
 
 
 def find(path: Path) -> list[Path]:
-    """A file, or the readable files of a folder and its folders, in order of their names.
+    """A file, or the readable files of a folder and its subfolders, sorted by name.
 
-    Hidden files and folders are left alone, as in shells.
+    Hidden files and folders are skipped, as in shells.
     """
-    if not path.exists():
-        raise DataError("no such file or folder", path)
-    if not path.is_dir():
-        return [path]
+    try:
+        if not path.exists():
+            raise DataError("no such file or folder", path)
+        if not path.is_dir():
+            return [path]
+    except OSError as error:  # such as a name that is too long
+        raise DataError(f"cannot be read: {error.strerror}", path) from None
     found = [
         file
         for file in sorted(path.rglob("*"))
@@ -65,7 +84,7 @@ def find(path: Path) -> list[Path]:
     ]
     if not found:
         known = ", ".join(sorted(SUFFIXES | {".jsonl"}))
-        raise DataError(f"has no file of a kind that can be read ({known})", path)
+        raise DataError(f"contains no files that can be read ({known})", path)
     return found
 
 

@@ -10,11 +10,11 @@ from keywright.errors import DataError
 from keywright.sources import text
 from keywright.types import Document
 
-# Comments are taken whole: to try where else they might end takes for ever where there are many.
+# Comments are matched atomically: backtracking over many of them would take forever.
 _START = re.compile(
     rb"^\s*+(?:<\?xml[^>]*>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html\b)", re.I | re.S
 )
-_CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?([\w-]+)", re.IGNORECASE)
+_CHARSET = re.compile(rb"<meta[^<>]+charset=[\"']?([\w-]+)", re.IGNORECASE)
 _TAG_BEGINS = re.compile(r"<[a-zA-Z/!?]")
 _SKIPPED = frozenset(
     {"script", "style", "noscript", "template", "nav", "header", "footer", "aside", "form",
@@ -32,7 +32,7 @@ def recognise(content: bytes, name: str) -> bool:
 
 def read(content: bytes, name: str) -> Document:
     parser = _Text()
-    parser.feed(_whole(_decode(content, name)))
+    parser.feed(_without_cut_tag(_decode(content, name)))
     parser.close()
     title = _tidy(parser.heading) or _tidy(parser.title)
     body = _tidy("".join(parser.inside_main or parser.words))
@@ -47,14 +47,14 @@ def _decode(content: bytes, name: str) -> str:
         try:
             return content.decode(declared[1].decode("ascii"), errors="replace")
         except LookupError:
-            pass  # an encoding nobody knows: UTF-8 is the likeliest
+            pass  # an unknown encoding: UTF-8 is the most likely one
     return text.decode(content, name)
 
 
-def _whole(source: str) -> str:
-    """Without a tag that the end of the file cuts off, as in browsers.
+def _without_cut_tag(source: str) -> str:
+    """Drop a tag that is cut off at the end of the file, as browsers do.
 
-    Python's parser may look for its end from every tag that seems to begin inside it.
+    Otherwise Python's parser may search for its end from every `<` inside it.
     """
     tags, mark, rest = source.rpartition(">")
     return tags + mark + _TAG_BEGINS.split(rest, maxsplit=1)[0]
@@ -66,7 +66,7 @@ def _tidy(words: str) -> str:
 
 
 class _Text(HTMLParser):
-    """Collects the title, the first top heading, and text, apart where it stands in <main>."""
+    """Collects the title, the first <h1>, all text, and the text inside <main> or <article>."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -75,7 +75,7 @@ class _Text(HTMLParser):
         self.words: list[str] = []
         self.inside_main: list[str] = []
         self._open: list[str] = []
-        self._inside: Counter[str] = Counter()  # how often each is open
+        self._inside: Counter[str] = Counter()  # how many of each tag are open
         self._had_heading = False
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -86,7 +86,7 @@ class _Text(HTMLParser):
             self._inside[tag] += 1
 
     def handle_endtag(self, tag: str) -> None:
-        if self._inside[tag]:  # closes what was left open inside it, as browsers do
+        if self._inside[tag]:  # also closes the tags left open inside it, as browsers do
             while (closed := self._open.pop()) != tag:
                 self._inside[closed] -= 1
             self._inside[tag] -= 1

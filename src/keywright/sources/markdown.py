@@ -1,4 +1,4 @@
-"""Markdown: the first heading (or the front matter's title) is the title; marks are taken off."""
+"""Markdown: the title is that of the front matter or the first heading; markup is removed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keywright.sources import text
 from keywright.types import Document
 
 SUFFIXES = (".md", ".markdown")
-# Every pattern looks a bounded way ahead: files of strangers may be made to keep it searching.
+# Every pattern looks ahead a bounded distance: an untrusted file could make it search forever.
 _BLANK = r"[^\S\n]"
 _TARGET = r"\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
@@ -52,7 +52,7 @@ def read(content: bytes, name: str) -> Document:
 
 
 def plain(source: str) -> str:
-    """The words of Markdown without its marks."""
+    """The text of Markdown without its markup."""
     patterns: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
         (_TAG, " "),
         (_IMAGE, r"\1"),
@@ -73,12 +73,12 @@ def plain(source: str) -> str:
 
 
 def _unclosed(heading: re.Match[str]) -> str:
-    """The words of a heading, whose line may end in marks again."""
+    """The text of a heading, without the closing `#` marks it may have."""
     return heading[1].rstrip().rstrip("#").rstrip()
 
 
 def _without_code(source: str) -> str:
-    """Without the lines between fences; a fence that is never closed is left alone."""
+    """Remove fenced code; a fence that is never closed is kept."""
     lines = source.split("\n")
     last = {line.rstrip(): number for number, line in enumerate(lines)}
     kept: list[str] = []

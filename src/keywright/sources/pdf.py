@@ -1,8 +1,8 @@
-"""PDF: the text in reading order, with the title found by its size and hyphenation mended.
+"""PDF: the text in reading order; the title is found by its size, and hyphenated words are joined.
 
-pdfium gives runs of text with their boxes. Runs become lines; a page whose lines keep to two halves
-is read column by column, between the lines that cross both; lines that every page repeats (running
-heads, page numbers) are dropped.
+pdfium gives runs of text with their boxes. Runs are joined to lines; a page with lines in its left
+and right halves is read column by column, between the lines that span both; lines repeated on most
+pages (running heads, page numbers) are dropped.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from statistics import median
 from keywright.errors import DataError
 from keywright.types import Document
 
-# A page of text has thousands of characters; below this a file is pictures with page numbers.
-FEWEST_CHARACTERS = 20
+# A page of text has thousands of characters; a file with fewer than this is a scan.
+MIN_CHARACTERS = 20
 _HYPHENATED = re.compile(r"(?<=[a-zà-öø-ÿ])[-\u00ad\u2010\ufffe\x02]$")
 _LIGATURES = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "\u00a0": " "})
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of text: `left`, `right` and `top` in points, y growing upwards; `size` its height."""
+    """A line of text and its box in points, y growing upwards; `size` is the height."""
 
     text: str
     left: float
@@ -43,9 +43,9 @@ def recognise(content: bytes, name: str) -> bool:
 
 def read(content: bytes, name: str) -> Document:
     lines = [ordered(page_lines, width) for page_lines, width in _pages(content, name)]
-    if sum(len(line.text.strip()) for page in lines for line in page) < FEWEST_CHARACTERS:
+    if sum(len(line.text.strip()) for page in lines for line in page) < MIN_CHARACTERS:
         raise DataError(
-            "has no text; it is probably scanned. Recognise its text first, for example with: "
+            "has no text and is probably scanned; run OCR first, for example with: "
             "ocrmypdf in.pdf out.pdf",
             name,
         )
@@ -69,7 +69,7 @@ def _pages(content: bytes, name: str) -> Iterator[tuple[list[Line], float]]:
     except pypdfium2.PdfiumError as error:
         if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
             raise DataError("is encrypted; remove its password first", name) from None
-        raise DataError(f"is not a whole PDF ({error})", name) from None
+        raise DataError(f"is not a complete PDF ({error})", name) from None
     try:
         for page in pdf:
             text = page.get_textpage()
@@ -83,7 +83,7 @@ def _pages(content: bytes, name: str) -> Iterator[tuple[list[Line], float]]:
 
 
 def _lines(page: object) -> list[Line]:
-    """Runs on one base line that touch or nearly do are one line."""
+    """Join runs on the same baseline that touch, or nearly touch, to lines."""
     runs = []
     for index in range(page.count_rects()):  # type: ignore[attr-defined]
         left, bottom, right, top = page.get_rect(index)  # type: ignore[attr-defined]
@@ -92,7 +92,7 @@ def _lines(page: object) -> list[Line]:
         if words and top > bottom:
             runs.append(Line(words, left, right, bottom, top))
     lines: list[Line] = []
-    for run in runs:  # in the order of the file, which keeps the words of a line together
+    for run in runs:  # in file order, which keeps the words of a line together
         last = lines[-1] if lines else None
         if last and _same_line(last, run):
             gap = " " if run.left - last.right > 0.15 * run.size else ""
@@ -115,7 +115,7 @@ def _same_line(last: Line, run: Line) -> bool:
 
 
 def ordered(lines: Sequence[Line], width: float) -> list[Line]:
-    """Lines in reading order: top to bottom, or column by column between lines across both."""
+    """Lines in reading order: top to bottom, or by column between lines that span both columns."""
     middle = width / 2
     slack = width * 0.02
 
@@ -145,7 +145,7 @@ def ordered(lines: Sequence[Line], width: float) -> list[Line]:
 
 
 def _top_down(lines: Sequence[Line]) -> list[Line]:
-    """Top to bottom, and from the left where two lines stand beside each other."""
+    """Top to bottom, and left to right if two lines are side by side."""
     if not lines:
         return []
     step = median(line.size for line in lines) / 2
@@ -153,7 +153,7 @@ def _top_down(lines: Sequence[Line]) -> list[Line]:
 
 
 def without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
-    """Drop page numbers, and first and last lines that most pages share but for their numbers."""
+    """Drop page numbers, and top and bottom lines that most pages share except for numbers."""
 
     def shape(line: Line) -> str:
         return re.sub(r"\d+", "#", line.text.strip().lower())
@@ -168,7 +168,7 @@ def without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
             id(line) for line in _edge(page) if shape(line) in repeated or shape(line) == "#"
         }
         kept.append([line for line in page if id(line) not in dropped])
-    return kept if any(kept) else list(pages)  # pages that say nothing else are no frame
+    return kept if any(kept) else list(pages)  # if nothing else is left, it was the text
 
 
 def _edge(page: Sequence[Line]) -> list[Line]:
@@ -178,7 +178,7 @@ def _edge(page: Sequence[Line]) -> list[Line]:
 
 
 def find_title(page: Sequence[Line]) -> list[Line]:
-    """The neighbouring lines of the largest print in the upper part of the first page."""
+    """The adjacent lines in the largest print in the upper part of the first page."""
     if not page:
         return []
     highest = max(line.top for line in page)
@@ -201,7 +201,7 @@ def find_title(page: Sequence[Line]) -> list[Line]:
 
 
 def join(lines: Iterator[str] | Sequence[str]) -> str:
-    """Lines as running text: a word hyphenated at a line's end is whole again."""
+    """Lines as running text; words hyphenated at the end of a line are joined."""
     joined: list[str] = []
     for line in lines:
         line = line.strip()

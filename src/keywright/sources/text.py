@@ -9,9 +9,9 @@ from keywright.errors import DataError
 from keywright.text.tokenise import looks_tokenised
 from keywright.types import Document
 
-LONGEST_TITLE = 250
-# Control characters but for tab and line ends; some are pasted along with text from terminals.
-# Colours and the like go with their letters.
+MAX_TITLE = 250
+# Control characters except tabs and line ends; some are pasted along with text from terminals.
+# Escape sequences such as colours are removed with their letters.
 _CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -24,7 +24,7 @@ def read(content: bytes, name: str) -> Document:
 
 
 def decode(content: bytes, name: str) -> str:
-    """Text of a file: UTF-8, or UTF-16 with its byte order mark."""
+    """The text of a file: UTF-8, or UTF-16 with a byte order mark."""
     encoding = _utf16(content) or "utf-8-sig"
     try:
         text = content.decode(encoding)
@@ -44,6 +44,6 @@ def document(text: str, name: str) -> Document:
     """A document from text whose first line may be its title."""
     first, _, rest = text.strip().partition("\n")
     first, rest = first.strip(), rest.strip()
-    if rest and len(first) <= LONGEST_TITLE and not first.endswith((".", ",", ";", ":", "-")):
+    if rest and len(first) <= MAX_TITLE and not first.endswith((".", ",", ";", ":", "-")):
         return Document(id=name, title=first, body=rest, tokenised=looks_tokenised(text))
     return Document(id=name, title="", body=text.strip(), tokenised=looks_tokenised(text))

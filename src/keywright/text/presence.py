@@ -1,21 +1,12 @@
-"""Where a phrase stands in a text: contiguous runs of stems, or substrings of them."""
+"""Whether and where a phrase occurs in a text: contiguous runs of stems.
+
+These functions compare sequences of words that the caller has prepared. Whoever looks for phrases
+in a document uses `text.reading`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
-
-from keywright.text.stem import stems
-from keywright.text.tokenise import normalise, spans
-
-
-class Place(NamedTuple):
-    """An occurrence: tokens [token, token_end) and characters [start, end) of the text."""
-
-    token: int
-    token_end: int
-    start: int
-    end: int
 
 
 def runs(phrase: Sequence[str], source: Sequence[str]) -> Iterator[int]:
@@ -43,18 +34,8 @@ def first_run(phrase: Sequence[str], source: Sequence[str]) -> int | None:
 
 
 def padded(tokens: Sequence[str]) -> str:
-    """Tokens between blanks, so that a token run is a substring: the quickest test in Python.
+    """Tokens between blanks, in which a run of tokens is a substring: the quickest test in Python.
 
-    It holds as long as no token contains a blank, which no tokeniser here produces.
+    This requires that no token contains a blank, which holds for all tokenisers here.
     """
     return f" {' '.join(tokens)} "
-
-
-def places(phrase: str, text: str) -> list[Place]:
-    """All occurrences of a phrase in a raw text, matched by stems, with their offsets."""
-    found = spans(text)
-    wanted = stems(normalise(phrase))
-    return [
-        Place(at, at + len(wanted), found[at].start, found[at + len(wanted) - 1].end)
-        for at in runs(wanted, stems(normalise(text)))
-    ]

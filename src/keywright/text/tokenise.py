@@ -1,75 +1,71 @@
-"""Words of a text: as the field prepares them, and as a reader sees them.
+"""Words of a text: as the field prepares them, and where they are.
 
 `normalise` follows Meng et al. (2017): lower case, punctuation split off, numbers to `<digit>`.
-`spans` keeps case and character offsets for everything that points back into the text; the i-th
-normalised token is the i-th span, so the two views line up.
+`spans` gives the characters of the same tokens, for everything that points back into the text: the
+i-th normalised token is at the i-th span.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
 
 from keywright.types import Document
 
 DIGIT = "<digit>"
-# What the prepared corpora already contain must survive being normalised again.
+# Marks that prepared corpora contain; normalising them again must not change them.
 _SPECIAL = r"<(?:digit|unk|eos|peos|sep|bos|pad|null)>"
-# The release's rule, with letters of every script: these marks are words of their own, `#&+*`
-# belong to words (c++, r&d), and all else (hyphens, slashes, quotes, ...) only separates.
+# The release's rule, extended to letters of every script: the marks in the last brackets are words
+# of their own, `#&+*` belong to words (c++, r&d), and everything else (hyphens, slashes, quotes,
+# ...) only separates words.
 _TOKEN = re.compile(rf"{_SPECIAL}|(?:[^\W_]|[#&+*])+|[_<>,().'%]")
+_BETWEEN_BLANKS = re.compile(r"\S+")
 _PLACEHOLDER = re.compile(r"\b(?:DIGIT|URL)\b")
 _SEPARATE_MARK = re.compile(r"(?<!\S)[.,](?!\S)")
-_GLUED_MARK = re.compile(r"\w[.,;:!?)\]](?:\s|$)|[(\[]\w")
+_ATTACHED_MARK = re.compile(r"\w[.,;:!?)\]](?:\s|$)|[(\[]\w")
 
 
-class Span(NamedTuple):
-    """A word with the characters [start, end) of the text it stands in."""
-
-    text: str
-    start: int
-    end: int
-
-
-def spans(text: str) -> list[Span]:
-    return [Span(match[0], match.start(), match.end()) for match in _TOKEN.finditer(text)]
+def spans(text: str, tokenised: bool = False) -> list[tuple[int, int]]:
+    """The characters [start, end) of the tokens that `words` gives, one pair for each."""
+    pattern = _BETWEEN_BLANKS if tokenised else _TOKEN
+    return [match.span() for match in pattern.finditer(text)]
 
 
 def starts(text: str) -> list[int]:
-    """The character each token begins at: a third of the cost of `spans`."""
+    """The character at which each token begins."""
     return [match.start() for match in _TOKEN.finditer(text)]
 
 
 def normalise(text: str) -> list[str]:
     """Lower-case tokens, numbers as `<digit>`: "BERT-2 wins." gives `bert <digit> wins .`"""
-    return [_normal(token) for token in _TOKEN.findall(text)]
+    return [normal(token) for token in _TOKEN.findall(text)]
 
 
-def _normal(token: str) -> str:
-    # `isdecimal` and not `isdigit`: "²" is no number of its own, and int() would not take it.
+def normal(token: str) -> str:
+    """The normalised form of one token."""
+    # `isdecimal` and not `isdigit`: "²" is not a number by itself, and int() would not accept it.
     return DIGIT if token.isdecimal() else token.lower()
 
 
 def plain(text: str) -> str:
-    """Compatibility characters resolved, as in "CO₂" to "CO2"."""
+    """The text with compatibility characters resolved: "CO₂" gives "CO2"."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def looks_tokenised(text: str) -> bool:
-    """Whether a text is already lower-case words between blanks, as prepared test sets are.
+    """Whether a text already consists of lower-case words between blanks, as prepared test sets do.
 
-    (`DIGIT` and `URL` are how the StackExchange corpus writes what it left out.) Abbreviations such
-    as "i.e." keep their dots there, so marks that stand alone are weighed against glued ones.
+    (`DIGIT` and `URL` are the placeholders of the StackExchange corpus.) Abbreviations such as
+    "i.e." keep their dots in such texts, so separate marks are counted against attached ones.
     """
     text = _PLACEHOLDER.sub("", text)
     if text != text.lower():
         return False
-    return len(_SEPARATE_MARK.findall(text)) >= len(_GLUED_MARK.findall(text))
+    return len(_SEPARATE_MARK.findall(text)) >= len(_ATTACHED_MARK.findall(text))
 
 
 def words(text: str, tokenised: bool) -> list[str]:
-    """The normalised words of a text, split at blanks where it is tokenised already."""
+    """The normalised words of a text; a tokenised text is only split at blanks."""
     return text.split() if tokenised else normalise(text)
 
 

@@ -1,1 +1,1 @@
-"""Training: a loop that can be stopped at any moment and goes on as if it never had been."""
+"""Training: a loop that can be stopped at any moment and continued to the same result."""

@@ -1,4 +1,4 @@
-"""Stopping cleanly: Ctrl-C, SIGTERM (what batch systems send) and a limit on time."""
+"""Stopping cleanly: Ctrl-C, SIGTERM (sent by batch systems) and a time limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interruption:
-    """While entered, signals are noted instead of obeyed; a second one is obeyed at once."""
+    """Inside its context, the first signal is only recorded; a second one has its usual effect."""
 
     def __init__(self, minutes: float | None = None):
         self.deadline = None if minutes is None else time.monotonic() + 60 * minutes

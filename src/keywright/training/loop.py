@@ -1,16 +1,16 @@
 """The training loop.
 
-A batch is cut into pieces, one for each process and step of accumulation. Sums of losses are
-differentiated, and the gradient is divided by the number of target tokens of the whole batch: how
-it was cut does not change what is learnt.
+A batch is divided into pieces, one for each process and accumulation step. Sums of losses are
+differentiated, and the gradient is divided once, by the divisor of the whole batch (see
+`nn.loss.Loss`): how the batch was divided makes no difference.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,43 +20,46 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from keywright import checkpoint, runs
 from keywright import config as configs
+from keywright.checkpoint import Checkpoint
 from keywright.config import Config, Stage
 from keywright.data.batch import Augment, Batch, Batches
 from keywright.data.kpdrop import KPDrop
 from keywright.errors import KeywrightError
+from keywright.nn.denormals import tuned
 from keywright.nn.loss import Loss
-from keywright.training import checkpoint, optimiser, run, schedule, validate
+from keywright.nn.model import Model
+from keywright.training import initial, optimiser, schedule, validate
 from keywright.training import setup as setups
-from keywright.training.checkpoint import Checkpoint
-from keywright.training.denormals import without_denormals
 from keywright.training.interrupt import Interruption
 from keywright.training.log import Log
+from keywright.training.objective import Objective, Position
 from keywright.training.prefetch import ahead
 from keywright.training.processes import Processes
 from keywright.training.randomness import derive, seed_everything
+from keywright.training.separate import SeparateStep
 from keywright.training.setup import Setup
 from keywright.training.state import Outcome, Speed, State, Status, Window
 from keywright.types import Document
 
 Watch = Callable[[Status], None]
-Objective = Callable[[Any, Batch], Loss]
 
 
 class DivergedError(KeywrightError):
-    """The gradient is no longer a number."""
+    """The gradient is not finite."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What belongs to the stage under way."""
+    """The objects of the current stage."""
 
     stage: Stage
     batches: Batches
     valid: Batches | None
     objective: Objective
     optimiser: torch.optim.Optimizer
-    updates: int  # at most
+    updates: int  # the maximum
 
     @property
     def validate_every(self) -> int:
@@ -66,23 +69,23 @@ class Work:
 def train(
     config: Config, folder: Path, *, resume: bool = False, watch: Watch = lambda status: None
 ) -> Outcome:
-    """Train what a config describes in a run folder, from the start or from where it stopped.
+    """Train the model of a config in a run folder, from the start or from where it stopped.
 
-    With `resume`, a run that has not begun yet is begun, so that the same command can be repeated
-    until it is done.
+    With `resume`, a run that does not exist yet is started, so that the same command can be
+    repeated until training is finished.
     """
     interruption = Interruption(config.train.minutes)
     processes = Processes()
     config = setups.check(config)
-    begun = resume and (folder / run.MANIFEST).exists()
+    begun = resume and (folder / runs.MANIFEST).exists()
     if begun:
-        run.require_same(config, run.read(folder)[0], folder)
+        runs.require_same(config, runs.read(folder)[0], folder)
         done = _state(folder)
         if done.finished:
             return Outcome("finished", folder, done.updates)
     setup = setups.set_up(config, folder, begun, processes)
-    lock = run.locked(folder) if processes.main else nullcontext()
-    with lock, interruption, _tuned(config.train.threads):
+    lock = runs.locked(folder) if processes.main else nullcontext()
+    with lock, interruption, tuned(config.train.threads):
         return Trainer(setup, processes, interruption, watch).run()
 
 
@@ -97,20 +100,22 @@ class Trainer:
         self.watch: Watch = watch if processes.main else lambda status: None
         self.autocast = _autocast(self.config.train.precision, processes.device)
         seed_everything(self.config.train.seed)
-        self.model: Any = run.build_model(self.config, setup.vocabulary).to(processes.device)
-        self.state = _state(setup.folder)
+        self.model: Model = runs.build_model(self.config, setup.vocabulary).to(processes.device)
+        self.separate = SeparateStep(self.model.separate_parameters())
+        self.state = State()
         self.resumed = self._load()
         if self.resumed is None:
-            setups.initialise(self.model)  # a checkpoint has its own weights
+            self.model.initialise()  # a checkpoint has its own weights
         self.log: Log | None = None
         if processes.main:
             self.log = Log(
-                setup.folder / run.METRICS,
-                setup.folder / run.TENSORBOARD,
+                setup.folder / runs.METRICS,
+                setup.folder / runs.TENSORBOARD,
                 self.state.log_size,
                 self.state.updates,
             )
         self.speed = Speed()
+        self.report: Mapping[str, float] = {}
         self.saved = time.monotonic()
 
     def run(self) -> Outcome:
@@ -139,11 +144,9 @@ class Trainer:
 
     def _begin_stage(self) -> Work:
         number = self.state.stage
+        self.report = {}
         stage = self.config.train.stage[number]
         path = f"train.stage[{number}]"
-        module, settings = configs.part(
-            stage.objective, "keywright.training.objectives", f"{path}.objective"
-        )
         batches = self._batches(self.setup.training, stage, augmented=True)
         work = Work(
             stage=stage,
@@ -151,20 +154,27 @@ class Trainer:
             valid=self._batches(self.setup.valid, stage, augmented=False)
             if self.setup.valid
             else None,
-            objective=module.build(settings, self.setup.vocabulary),
+            objective=setups.build_objective(
+                self.config, number, self.setup.vocabulary, self.setup.targets
+            ),
             optimiser=optimiser.build(self.model, stage, path),
             updates=_updates(stage, len(batches)),
         )
         if self.resumed is not None:
             optimiser.restore(work.optimiser, self.model, self.resumed.optimiser)
+            if self.resumed.objective:
+                work.objective.restore(self.resumed.objective)
             self.resumed = None
+        if stage.initial is not None and not self.state.update:
+            initial.load_weights(self.model, stage.initial, f"{path}.initial")
         return work
 
     def _train_stage(self, work: Work) -> bool:
-        """Whether the stage came to its end; if not, somebody wants the run to stop."""
+        """Returns whether the stage is complete; if not, the run was asked to stop."""
         state = self.state
-        if state.stage and not state.update and state.tracker.best is None:
-            self._validate(work)  # a later stage has to beat what it starts from
+        starts_from_weights = state.stage > 0 or work.stage.initial is not None
+        if starts_from_weights and not state.update and state.tracker.best is None:
+            self._validate(work)  # the stage has to beat what it starts from
         while not self._is_over(work):
             began = time.monotonic()
             for pieces in self._pieces(work):
@@ -190,7 +200,7 @@ class Trainer:
             return
         self.processes.wait()  # for the main process to have written the best weights
         if work.valid is not None:
-            path = self.setup.folder / run.BEST
+            path = self.setup.folder / runs.BEST
             saved = checkpoint.load(path, self.setup.vocabulary_hash)
             checkpoint.restore_model(self.model, saved.model, path)
         self.state.next_stage()
@@ -209,12 +219,12 @@ class Trainer:
         )
 
     def _pieces(self, work: Work) -> Iterator[list[Batch | None]]:
-        """For each update that is left of the epoch, this process's pieces of its batch."""
+        """For each remaining update of the epoch, the pieces of its batch for this process."""
         epoch = self.state.epoch
         rank, count = self.processes.rank, self.processes.count
 
         def build(indices: NDArray[np.int64]) -> list[Batch | None]:
-            # Documents of a batch are sorted by length: neighbours make pieces with little padding.
+            # The documents of a batch are sorted by length, so pieces need little padding.
             pieces = np.array_split(indices, work.stage.accumulate * count)[rank::count]
             return [work.batches.build(epoch, piece) if len(piece) else None for piece in pieces]
 
@@ -223,54 +233,63 @@ class Trainer:
     # Updates
 
     def _update(self, work: Work, pieces: Iterable[Batch | None], began: float) -> bool:
-        """One step of the optimiser; whether any process wants to stop after it."""
+        """One step of the optimiser; returns whether any process was asked to stop."""
         state = self.state
         seed_everything(
             derive(self.config.train.seed, state.stage, state.update, self.processes.rank)
         )
-        total, tokens, documents = self._differentiate(work, pieces)
+        self.model.begin_update(state.update / work.updates)
+        total, divisor, documents = self._differentiate(work, pieces)
         stop = float(self.interruption.requested)
-        total, tokens, documents, stop = self.processes.sum([total, tokens, documents, stop])
+        total, divisor, documents, stop, separate = self.processes.sum(
+            [total, divisor, documents, stop, float(self.separate.due)]
+        )
         state.advance(len(work.batches), int(documents))
-        norm, rate = self._step(work, tokens)
+        norm, rate = self._step(work, divisor)
+        if separate:
+            self.separate.take(work.optimiser, self.processes, divisor, work.stage.clip)
         state.window.loss += total
-        state.window.tokens += tokens
+        state.window.divisor += divisor
         seconds = time.monotonic() - began
         state.seconds += seconds
         self.speed.add(int(documents), seconds)
         if state.updates % self.config.train.log_every == 0:
-            self._log_window(norm, rate)
-        self.watch(self._status(work, total / tokens))
+            self._log_window(work, norm, rate)
+        self.watch(self._status(work, total / divisor))
         return stop > 0
 
     def _differentiate(
         self, work: Work, pieces: Iterable[Batch | None]
     ) -> tuple[float, float, float]:
-        """Gradients of the summed loss of this process; that sum, its tokens and documents."""
-        total = tokens = documents = 0.0
+        """Compute this process's gradient; returns total and divisor of its loss, and documents."""
+        total = divisor = documents = 0.0
+        position = Position(self.state.stage, self.state.update)
         self.model.train()
         work.optimiser.zero_grad(set_to_none=True)
         for piece in pieces:
             if piece is None:
                 continue
             with self.autocast:
-                loss = work.objective(self.model, piece.to(self.processes.device))
+                loss = work.objective.loss(self.model, piece.to(self.processes.device), position)
+            if loss.separate is not None:
+                self.separate.add(loss.separate)
             loss.total.backward()  # type: ignore[no-untyped-call]
             self._note_parts(loss)
             total += float(loss.total.detach())
-            tokens += float(loss.count)
+            divisor += float(loss.divisor)
             documents += len(piece)
-        return total, tokens, documents
+        return total, divisor, documents
 
-    def _step(self, work: Work, tokens: float) -> tuple[float, float]:
-        """Update the weights; the gradient's norm and the learning rate."""
+    def _step(self, work: Work, divisor: float) -> tuple[float, float]:
+        """Update the weights; returns the norm of the gradient and the learning rate."""
         parameters = optimiser.trained(work.optimiser)
         self.processes.sum_gradients(parameters)
-        norm = optimiser.normalise_gradient(parameters, tokens, work.stage.clip)
+        norm = optimiser.normalise_gradient(parameters, divisor, work.stage.clip)
         if not math.isfinite(norm):
             raise DivergedError(
-                f"the gradient of update {self.state.updates} is {norm}; start another run with a "
-                f"lower train.stage[{self.state.stage}].learning_rate, or with train.precision fp32"
+                f"the norm of the gradient is {norm} in update {self.state.updates}; start another "
+                f"run with a lower train.stage[{self.state.stage}].learning_rate, or with "
+                "train.precision fp32"
             )
         factor = schedule.factor(work.stage, self.state.update, work.updates)
         rate = optimiser.set_rate(work.optimiser, factor * self.state.tracker.rate)
@@ -283,19 +302,25 @@ class Trainer:
         window = self.state.window
         for name, value in loss.parts.items():
             window.parts[name] = window.parts.get(name, 0.0) + float(value)
-        window.part_tokens += float(loss.count)
+        window.part_divisor += float(loss.divisor)
 
-    def _log_window(self, norm: float, rate: float) -> None:
+    def _log_window(self, work: Work, norm: float, rate: float) -> None:
         window = self.state.window
         self.state.window = Window()
+        self.report = work.objective.report()
+        warning = work.objective.warning(self.report)
+        if warning is not None:
+            self.watch(self._status(work, window.loss / window.divisor, warning=warning))
         self._log(
             "train",
             {
-                **{name: value / window.part_tokens for name, value in window.parts.items()},
-                "loss": window.loss / window.tokens,
+                **{name: value / window.part_divisor for name, value in window.parts.items()},
+                **self.report,
+                "loss": window.loss / window.divisor,
                 "learning_rate": rate,
                 "gradient_norm": norm,
                 "documents_per_second": self.speed.documents_per_second,
+                **({} if warning is None else {"warning": warning}),
             },
         )
 
@@ -323,6 +348,7 @@ class Trainer:
             loss=loss,
             documents_per_second=self.speed.documents_per_second,
             seconds_left=left if limit is None else min(left, limit),
+            report=self.report,
             **found,
         )
 
@@ -362,43 +388,43 @@ class Trainer:
 
     def _save_best(self, scores: dict[str, float]) -> None:
         described = {"stage": self.state.stage, "update": self.state.updates, **scores}
-        self._write(run.BEST, msgspec.json.encode(described))
+        self._write(runs.BEST, msgspec.json.encode(described))
 
     def _save_if_due(self, work: Work) -> None:
         if time.monotonic() - self.saved >= 60 * self.config.train.checkpoint_minutes:
             self._save(work)
 
     def _save(self, work: Work | None) -> None:
-        """The checkpoint to resume from; without `work`, from the beginning of a stage."""
-        memory = {} if work is None else optimiser.tensors(work.optimiser, self.model)
-        self._write(run.LAST, msgspec.json.encode(self.state), memory)
+        """Write the checkpoint to resume from; without `work`, at the start of a stage."""
+        self._write(runs.LAST, msgspec.json.encode(self.state), work)
         self.saved = time.monotonic()
 
-    def _write(
-        self, name: str, state: bytes, memory: dict[str, torch.Tensor] | None = None
-    ) -> None:
+    def _write(self, name: str, state: bytes, work: Work | None = None) -> None:
         if not self.processes.main:
             return
         content = Checkpoint(
             model=checkpoint.model_tensors(self.model),
-            optimiser=memory or {},
+            optimiser={} if work is None else optimiser.tensors(work.optimiser, self.model),
+            objective={} if work is None else work.objective.state(),
             vocabulary=self.setup.vocabulary_hash,
             state=state,
         )
-        checkpoint.save(self.setup.folder / name, content)
+        save = checkpoint.save_latest if name == runs.LAST else checkpoint.save
+        save(self.setup.folder / name, content)
 
     def _load(self) -> Checkpoint | None:
-        path = self.setup.folder / run.LAST
+        path = self.setup.folder / runs.LAST
         if not path.exists():  # a new run, or one stopped before its first checkpoint
             return None
         saved = checkpoint.load(path, self.setup.vocabulary_hash)
         checkpoint.restore_model(self.model, saved.model, path)
+        self.state = checkpoint.decode_state(State, saved, path)
         return saved
 
 
 def _state(folder: Path) -> State:
-    """Where the run in a folder stands."""
-    path = folder / run.LAST
+    """The state of the run in a folder."""
+    path = folder / runs.LAST
     return checkpoint.load_state(State, path) if path.exists() else State()
 
 
@@ -409,18 +435,6 @@ def _updates(stage: Stage, batches: int) -> int:
 
 def _augment(chosen: configs.KPDrop) -> Augment | None:
     return None if chosen.mode == "off" else KPDrop(chosen.mode, chosen.rate)
-
-
-@contextmanager
-def _tuned(threads: int) -> Iterator[None]:
-    """Torch set up for training, and as it was afterwards."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads or before)
-    try:
-        with without_denormals():
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:

@@ -1,4 +1,4 @@
-"""Build batches while others train."""
+"""Build batches in the background while others are trained on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 def ahead(build: Callable[[T], R], items: Iterable[T], depth: int = 2) -> Iterator[R]:
-    """`map`, by a thread that is at most `depth` results ahead of who asks for them."""
+    """`map` in a thread that computes at most `depth` results ahead of the consumer."""
     with ThreadPoolExecutor(1) as pool:
         waiting: deque[Future[R]] = deque()
         for item in items:

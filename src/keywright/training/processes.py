@@ -11,7 +11,7 @@ from torch import nn
 
 
 class Processes:
-    """This process, and sums over all of them."""
+    """This process, and sums over all processes."""
 
     def __init__(self) -> None:
         self._state = accelerate.PartialState()
@@ -23,13 +23,13 @@ class Processes:
     def sum(self, values: Sequence[float]) -> list[float]:
         if self.count == 1:
             return list(values)
-        # MPS, the one device without float64, has no several processes either.
+        # MPS is the only device without float64, and it does not support several processes.
         tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
         summed: list[float] = reduce(tensor, "sum").tolist()
         return summed
 
     def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """In place. One transfer for all: simple, and right whatever a process left unused."""
+        """In place, with one transfer for all; also right if a process did not use a parameter."""
         if self.count == 1:
             return
         for parameter in parameters:

@@ -1,8 +1,8 @@
-"""Seeds that follow from where a run stands.
+"""Seeds derived from the position in a run.
 
-Everything random is drawn after seeding with (seed, stage, update, process), so the position in a
-checkpoint *is* the state of every random generator: a resumed run draws what it would have drawn,
-and validation, however it draws, disturbs nothing.
+Before every update the random generators are seeded with (seed, stage, update, process), so the
+position in a checkpoint determines the state of every generator: a resumed run draws the same
+numbers, and validation may draw any numbers without changing the training.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 
 
 def derive(*numbers: int) -> int:
-    """A seed that follows from numbers, and from no others (but for zeros at their end)."""
+    """A seed that is a function of the numbers. Trailing zeros make no difference."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
 
 

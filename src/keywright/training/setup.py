@@ -1,4 +1,4 @@
-"""Before training: check everything, read everything, begin the run folder."""
+"""Before training: check the config, read the documents, create the run folder."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torch import nn
-
+from keywright import config as configs
+from keywright import lexicon, runs
 from keywright.config import Config
+from keywright.data import corpus
+from keywright.data.corpus import Corpus
 from keywright.data.targets import Targets
-from keywright.data.vocab import Lexicon
 from keywright.errors import ConfigError, DataError
-from keywright.training import corpus, optimiser, run, validate
-from keywright.training.corpus import Corpus
+from keywright.lexicon import Lexicon
+from keywright.training import initial, optimiser, validate
+from keywright.training.objective import Context, Objective
 from keywright.training.processes import Processes
 from keywright.types import Document
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What is trained on what."""
+    """What a run needs to start or to continue."""
 
     config: Config
     folder: Path
@@ -32,36 +34,42 @@ class Setup:
 
 
 def check(config: Config) -> Config:
-    """The config with all its parts resolved; what cannot be is an error."""
-    config = run.resolve(config)
-    paradigm = run.paradigm(config)
+    """The config with all its parts resolved; an error if that is not possible."""
+    config = runs.resolve(config)
+    paradigm = runs.paradigm(config)
     if config.data.mark_absent and paradigm != "one2seq":
-        raise ConfigError(f"data.mark_absent: has no meaning for {paradigm} models")
+        raise ConfigError(
+            f"data.mark_absent: has no effect on {paradigm} models; remove it, or choose a one2seq "
+            "model"
+        )
     validate.check(config, paradigm)
-    return config
+    return runs.complete(config)
 
 
 def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> Setup:
-    """Read the documents of a checked config, and begin the run folder unless it has been."""
+    """Read the documents of a checked config, and create the run folder unless it exists."""
     if not begun and processes.main:
-        run.require_free(folder)
+        runs.require_free(folder)
     targets = Targets(
-        paradigm=run.paradigm(config),
+        paradigm=runs.paradigm(config),
         order=config.data.order,
         max_phrases=config.data.max_phrases,
         max_phrase=config.data.max_phrase,
         mark_absent=config.data.mark_absent,
+        generated=runs.model_class(config).generated,
     )
     valid = _read("data.valid", config.data.valid, config.data.valid_documents, targets)
     training = _read("data.train", config.data.train, config.data.train_documents, targets)
     if not begun and processes.main:
-        vocabulary = run.build_vocabulary(config, training.documents)
-        _rehearse(config, vocabulary)
-        run.create(folder, config, vocabulary, training.digest, valid.digest)
+        vocabulary = initial.vocabulary(config) or lexicon.build(
+            config.data.vocabulary, training.documents
+        )
+        _rehearse(config, vocabulary, targets)
+        runs.create(folder, config, vocabulary, training.digest, valid.digest)
     processes.wait()
-    _, vocabulary, manifest = run.read(folder)
-    run.require_same_data(training.digest, manifest.train, "data.train")
-    run.require_same_data(valid.digest, manifest.valid, "data.valid")
+    _, vocabulary, manifest = runs.read(folder)
+    runs.require_same_data(training.digest, manifest.train, "data.train")
+    runs.require_same_data(valid.digest, manifest.valid, "data.valid")
     return Setup(
         config=config,
         folder=folder,
@@ -73,23 +81,36 @@ def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> S
     )
 
 
-def initialise(model: nn.Module) -> None:
-    """Let a new model that starts from pretrained weights fetch them."""
-    start = getattr(model, "initialise", None)
-    if start is not None:
-        start()
+def build_objective(
+    config: Config, number: int, vocabulary: Lexicon, targets: Targets
+) -> Objective:
+    """The objective of a stage."""
+    path = f"train.stage[{number}].objective"
+    chosen = config.train.stage[number].objective
+    module, settings = configs.part(chosen, "keywright.training.objectives", path)
+    context = Context(
+        vocabulary=vocabulary,
+        targets=targets,
+        protocol_name=config.evaluate.protocol,
+        seed=config.train.seed,
+        max_source=config.data.max_source,
+        path=path,
+    )
+    objective: Objective = module.build(settings, context)
+    return objective
 
 
 def _read(name: str, paths: Sequence[str], most: int | None, targets: Targets) -> Corpus:
     found = corpus.read(paths, most)
     if paths and not any(map(targets.any, found.documents)):
-        raise DataError(f"{name}: none of its documents has a keyphrase that could be learnt")
+        raise DataError(f"{name}: none of its documents has a keyphrase to learn from")
     return found
 
 
-def _rehearse(config: Config, vocabulary: Lexicon) -> None:
-    """What could not be begun, or in what stage, is said before there is a run folder."""
-    model = run.build_model(config, vocabulary)
-    initialise(model)
+def _rehearse(config: Config, vocabulary: Lexicon, targets: Targets) -> None:
+    """Build everything once, so that errors of any stage appear before there is a run folder."""
+    model = runs.build_model(config, vocabulary)
+    model.initialise()
     for number, stage in enumerate(config.train.stage):
         optimiser.build(model, stage, f"train.stage[{number}]")
+        build_objective(config, number, vocabulary, targets)

@@ -1,9 +1,10 @@
-"""Where a run stands, what a watcher is told of it, and how it ended."""
+"""The state of a run, the status that watchers receive, and the outcome."""
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -13,23 +14,23 @@ from keywright.training.stopping import Tracker
 
 
 class Window(msgspec.Struct):
-    """Sums since the last line of the log."""
+    """Sums since the last line of the log (see `nn.loss.Loss`)."""
 
     loss: float = 0.0
-    tokens: float = 0.0
-    parts: dict[str, float] = msgspec.field(default_factory=dict)
-    part_tokens: float = 0.0  # of this process alone, whose parts they are
+    divisor: float = 0.0
+    parts: dict[str, float] = msgspec.field(default_factory=dict)  # of this process only
+    part_divisor: float = 0.0  # of this process only
 
 
 class State(msgspec.Struct):
-    """After a whole number of updates; all that a checkpoint has to say besides tensors."""
+    """The position after a whole number of updates: everything in a checkpoint but tensors."""
 
     stage: int = 0
     epoch: int = 0  # of the stage
     batch: int = 0  # the next one of the epoch
     update: int = 0  # of the stage
     updates: int = 0  # of the run
-    documents: int = 0  # read by the run, with repetition
+    documents: int = 0  # read by the run, counting repetitions
     seconds: float = 0.0  # of training, without validation
     log_size: int = 0  # bytes of metrics.jsonl that belong to this state
     tracker: Tracker = msgspec.field(default_factory=Tracker)
@@ -37,7 +38,7 @@ class State(msgspec.Struct):
     finished: bool = False
 
     def advance(self, batches: int, documents: int) -> None:
-        """One more update, of an epoch that has so many batches."""
+        """Count one more update; `batches` is the length of an epoch."""
         self.update += 1
         self.updates += 1
         self.documents += documents
@@ -52,7 +53,7 @@ class State(msgspec.Struct):
 
 
 class Speed:
-    """A mean over the latest updates, so that a pause is forgotten."""
+    """The mean speed of the latest updates, so that earlier pauses have no influence."""
 
     def __init__(self) -> None:
         self._recent: deque[tuple[int, float]] = deque(maxlen=50)
@@ -75,18 +76,20 @@ class Speed:
 
 @dataclass(frozen=True)
 class Status:
-    """What a watcher is told after every update and every validation."""
+    """What a watcher receives after every update and every validation."""
 
     stage: int
     stages: int
     epoch: int
     update: int  # of the stage
-    updates: int  # that the stage has at most
+    updates: int  # the maximum of the stage
     loss: float
     documents_per_second: float
-    seconds_left: float  # of the stage, as things go and without early stopping
+    seconds_left: float  # of the stage, at the current speed and without early stopping
     validation: dict[str, float] | None = None
     best: bool = False
+    report: Mapping[str, float] = field(default_factory=dict)  # the objective's latest values
+    warning: str | None = None  # what the objective finds wrong with them, once
 
 
 @dataclass(frozen=True)

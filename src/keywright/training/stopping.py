@@ -1,4 +1,4 @@
-"""The best validation so far, and what follows from there being none better for a while."""
+"""The best validation score so far: early stopping, and the plateau schedule."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from keywright.config import Stage
 
 
 class Tracker(msgspec.Struct):
-    """Scores of one stage, higher is better; saved with every checkpoint."""
+    """The scores of one stage (higher is better); part of every checkpoint."""
 
     best: float | None = None
     since_best: int = 0  # validations
-    since_change: int = 0  # validations since the best or the last cut of the learning rate
-    rate: float = 1.0  # what plateaus have made of the learning rate
+    since_change: int = 0  # validations since the best or the last reduction of the learning rate
+    rate: float = 1.0  # the factor of the learning rate after all reductions so far
 
     def add(self, score: float, stage: Stage) -> bool:
-        """Take note of a validation's score; whether it is the best so far."""
+        """Record the score of a validation; returns whether it is the best so far."""
         if self.best is None or score > self.best:
             self.best, self.since_best, self.since_change = score, 0, 0
             return True

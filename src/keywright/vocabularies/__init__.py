@@ -1,1 +1,1 @@
-"""Controlled vocabularies: terms with their synonyms, and the term that a phrase means."""
+"""Controlled vocabularies: terms with their synonyms, and the look-up of phrases in them."""

@@ -1,4 +1,4 @@
-"""Which reader a vocabulary's file needs, by the ending of its name."""
+"""Chooses the reader of a vocabulary file by its file name extension."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keywright.errors import DataError
 from keywright.vocabularies import skos, table
-from keywright.vocabularies.terms import Term
+from keywright.vocabularies.term import Term
 
 _COMPRESSED = (".gz", ".xz", ".zst")
 _Reader = Callable[[Path, str], list[Term]]
@@ -23,16 +23,16 @@ _READERS: dict[str, _Reader] = {
 
 
 def read_terms(path: str | Path, language: str) -> list[Term]:
-    """The terms of a vocabulary, in their order; at least one."""
+    """The terms of a vocabulary file, at least one."""
     path = Path(path)
     name = path.with_suffix("") if path.suffix in _COMPRESSED else path
     reader = _READERS.get(name.suffix.lower())
     if reader is None:
         raise DataError(
-            f"is no vocabulary by its name; names of vocabularies end in {', '.join(_READERS)}",
+            f"is not a vocabulary by its name; names of vocabularies end in {', '.join(_READERS)}",
             path,
         )
     terms = reader(path, language)
     if not terms:
-        raise DataError("has no terms in it", path)
+        raise DataError("contains no terms", path)
     return terms

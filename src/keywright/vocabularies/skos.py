@@ -1,7 +1,7 @@
 """Vocabularies in SKOS: `prefLabel` names a concept, `altLabel` and `hiddenLabel` are synonyms.
 
-rdflib reads the files. Labels in the wanted language count, its regional forms (en-GB for en) too,
-and labels without a language tag; a concept without such a preferred label is left out.
+rdflib reads the files. Used are labels in the chosen language, in its regional forms (en-GB for en)
+and without a language tag; a concept without such a preferred label is left out.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from xml.sax import SAXException, SAXParseException
 
 from keywright.errors import DataError, MissingExtraError
 from keywright.files import read_text
-from keywright.vocabularies.terms import Term
+from keywright.vocabularies.term import Term
 
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
-_LONGEST = 120
+_MAX_MESSAGE = 120
 _Labels = dict[Any, list[Any]]
 
 
 def read(path: Path, form: str, language: str) -> list[Term]:
-    """The concepts of a file, in the order of their URIs; nameless nodes have no id."""
+    """The concepts of a file, sorted by URI; blank nodes have no id."""
     graph = _graph(path, form)
     preferred = _labels(graph, "prefLabel")
     if not preferred:
-        raise DataError("has no skos:prefLabel in it; is it a SKOS vocabulary?", path)
+        raise DataError("contains no skos:prefLabel; is it a SKOS vocabulary?", path)
     others = [_labels(graph, name) for name in ("altLabel", "hiddenLabel")]
     terms = []
     for concept, labels in preferred.items():
@@ -55,15 +55,16 @@ def _graph(path: Path, form: str) -> Any:
         raise DataError("is empty", path)
     try:
         return rdflib.Graph().parse(data=text, format=form)
-    except Exception as error:  # the errors of rdflib's parsers have no class in common
-        raise DataError(f"is not {_NAMES[form]}: {_why(error)}", path, _line(error)) from None
+    except Exception as error:  # the errors of rdflib's parsers have no common class
+        message = f"is not valid {_NAMES[form]}: {_short_message(error)}"
+        raise DataError(message, path, _line(error)) from None
 
 
 _NAMES = {"turtle": "Turtle", "nt": "N-Triples", "xml": "RDF/XML"}
 
 
 def _line(error: Exception) -> int | None:
-    """Where a parser stopped, by its own account."""
+    """The line where a parser stopped, if its error tells."""
     if isinstance(error, SAXParseException):
         line: int | None = error.getLineNumber()
         return line
@@ -71,19 +72,19 @@ def _line(error: Exception) -> int | None:
     return lines + 1 if isinstance(lines, int) else None
 
 
-def _why(error: Exception) -> str:
-    """One short line of a parser's words; Turtle's would quote the file."""
+def _short_message(error: Exception) -> str:
+    """A parser's message in one short line; the Turtle parser's would quote the file."""
     if isinstance(error, SAXException):
         return error.getMessage()
     message = " ".join(str(error).split())
     if syntax := re.search(r"Bad syntax \((.+?)\) at \^", message):
         message = syntax[1]
     message = message.partition(" at ^ in")[0]
-    return message if len(message) <= _LONGEST else message[: _LONGEST - 1] + "…"
+    return message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
 
 
 def _labels(graph: Any, name: str) -> _Labels:
-    """The literals of a property, by what they belong to."""
+    """The literals of a property, by concept."""
     from rdflib import Literal, URIRef
 
     found: _Labels = defaultdict(list)
@@ -100,12 +101,12 @@ def _uri(concept: Any) -> str | None:
 
 
 def _chosen(labels: list[Any], language: str) -> list[str]:
-    """The labels in a language, plainly tagged ones first, untagged ones last."""
-    wanted = language.lower()
+    """The labels in a language: exact tags first, then regional ones, then untagged labels."""
+    chosen = language.lower()
     ranked = []
     for label in labels:
         tag = (label.language or "").lower()
-        if tag == wanted or tag.startswith(f"{wanted}-") or not tag:
-            rank = (tag != wanted, not tag)
+        if tag == chosen or tag.startswith(f"{chosen}-") or not tag:
+            rank = (tag != chosen, not tag)
             ranked.append((rank, " ".join(str(label).split())))
     return [text for _, text in sorted(ranked)]

@@ -1,8 +1,8 @@
-"""Vocabularies as tables (.csv, .tsv) and as plain lists (.txt, a term a line).
+"""Vocabularies as tables (.csv, .tsv) and as plain lists (.txt, one term per line).
 
 A table has a header. `term` or `prefLabel` is the preferred name; `synonyms`, `altLabel` or
-`hiddenLabel` are other names, separated by `|` or, where there is none, by `;`; `id` or `uri`
-identifies the term. Other columns are not read.
+`hiddenLabel` are other names, separated by `|` or, if there is no `|`, by `;`; `id` or `uri`
+identifies the term. Other columns are ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from keywright.errors import DataError
 from keywright.files import read_lines
-from keywright.vocabularies.terms import Term
+from keywright.vocabularies.term import Term
 
 _TERM = ("term", "preflabel")
 _SYNONYMS = ("synonyms", "synonym", "altlabel", "hiddenlabel")
@@ -23,7 +23,7 @@ _DELIMITERS = (",", ";", "\t")
 
 
 class _Columns(NamedTuple):
-    """Which cells of a row hold what; `width` is the length of the header."""
+    """The columns of each kind of cell; `width` is the length of the header."""
 
     term: int
     synonyms: list[int]
@@ -32,7 +32,7 @@ class _Columns(NamedTuple):
 
 
 class _Seen:
-    """The terms and ids met so far, with their lines: each may stand in a file once."""
+    """The terms and ids read so far, with their lines; each may occur only once in a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -45,7 +45,7 @@ class _Seen:
         before = self._ids.setdefault(term.id, line) if term.id else line
         if before != line:
             raise DataError(
-                f"the id {term.id!r} stands in line {before} already; "
+                f"the id {term.id!r} already occurs in line {before}; "
                 "give the other names of a term as its synonyms",
                 self._path,
                 line,
@@ -53,22 +53,22 @@ class _Seen:
         before = self._terms.setdefault((term.text.lower(), term.id), line)
         if before != line:
             raise DataError(
-                f"the term {term.text!r} stands in line {before} already; remove one of the two, "
-                "or tell them apart by ids",
+                f"the term {term.text!r} already occurs in line {before}; remove one of the two, "
+                "or give them different ids",
                 self._path,
                 line,
             )
 
 
 def read_list(path: Path) -> list[Term]:
-    """A term a line; empty lines are passed over."""
+    """One term per line; empty lines are skipped."""
     seen = _Seen(path)
     terms = []
     for number, line in read_lines(path):
         if "\t" in line.strip():
             raise DataError(
-                "has a tab in it, which a list of terms has not; "
-                "name a table .tsv and give it a header",
+                "contains a tab, but a list has one term per line; "
+                "for a table, use .tsv and add a header",
                 path,
                 number,
             )
@@ -82,7 +82,7 @@ def read_table(path: Path) -> list[Term]:
     lines = (line + "\n" for _, line in read_lines(path))
     header = next(lines, "")
     if not header.strip():
-        raise DataError("is empty, or its first line is; a table starts with a header", path, 1)
+        raise DataError("is empty or starts with an empty line; a table needs a header", path, 1)
     delimiter = _delimiter(header)
     columns = _columns(header, delimiter, path)
     seen = _Seen(path)
@@ -92,7 +92,7 @@ def read_table(path: Path) -> list[Term]:
             continue
         if len(row) > columns.width:
             raise DataError(
-                f"has {len(row)} cells and the header {columns.width}; "
+                f"has {len(row)} cells, but the header has {columns.width}; "
                 f"put cells that contain {delimiter!r} in double quotes",
                 path,
                 number,
@@ -103,14 +103,14 @@ def read_table(path: Path) -> list[Term]:
 
 
 def _rows(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows after the header, with the numbers of the lines they end in."""
+    """The rows after the header, each with the number of its last line."""
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         try:
             row = next(reader, None)
         except csv.Error as error:
             raise DataError(
-                f"is no proper row ({error}); look for a lone double quote",
+                f"is not a valid row ({error}); check for an unmatched double quote",
                 path,
                 reader.line_num + 1,
             ) from None
@@ -120,7 +120,7 @@ def _rows(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[in
 
 
 def _delimiter(header: str) -> str:
-    """The one that makes a column of terms; a single column needs none."""
+    """The delimiter that gives a column of terms; a single column needs none."""
     for delimiter in _DELIMITERS:
         if set(_TERM) & set(_names(header, delimiter)):
             return delimiter
@@ -139,8 +139,8 @@ def _columns(header: str, delimiter: str, path: Path) -> _Columns:
     if len(terms) != 1 or len(ids) > 1:
         what = "no column" if not terms else "several columns"
         raise DataError(
-            f"has {what} for terms or ids (its header: {', '.join(names)}); call one column "
-            "'term', and if there are ids, one 'id'; a list without a header is a .txt file",
+            f"has {what} for terms or ids (its header: {', '.join(names)}); name one column "
+            "'term' and, if there are ids, one 'id'; use .txt for a list without a header",
             path,
             1,
         )
@@ -152,7 +152,7 @@ def _term(row: list[str], columns: _Columns, path: Path, line: int) -> Term:
     cells = [" ".join(cell.split()) for cell in row]
     cells += [""] * (columns.width - len(cells))
     if not cells[columns.term]:
-        raise DataError("the row has no term; fill it in or remove the row", path, line)
+        raise DataError("the row has no term; add one or remove the row", path, line)
     synonyms = (name for at in columns.synonyms for name in _split(cells[at]))
     return Term(
         text=cells[columns.term],

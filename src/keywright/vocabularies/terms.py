@@ -1,4 +1,4 @@
-"""`Terms`: a vocabulary in memory, and the look-up of phrases in it."""
+"""`Terms`: a controlled vocabulary in memory, and the look-up of phrases in it."""
 
 from __future__ import annotations
 
@@ -7,58 +7,45 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-
 from keywright.errors import ConfigError
+from keywright.vocabularies.read import read_terms
+from keywright.vocabularies.term import Term
 from keywright.vocabularies.words import (
     acronym,
     is_acronym,
     is_inflected,
-    is_no_word,
+    is_nonword,
     singular,
     stems,
     words,
 )
 
-# They carry no meaning once the order of words is given up: "treatment of the water".
+# Words without meaning when the order of words is ignored: "treatment of the water".
 _ARTICLES = frozenset(["a", "an", "the", "of"])
-# Shorter words become others by one letter.
-_FEWEST_FUZZY_LETTERS = 5
-
-
-class Term(msgspec.Struct, frozen=True, kw_only=True):
-    """A term of a vocabulary: its preferred spelling, its identifier, its other names."""
-
-    text: str
-    id: str | None = None
-    synonyms: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """All names, each once, the preferred one first."""
-        return list(dict.fromkeys((self.text, *self.synonyms)))
+# One letter turns a shorter word into another.
+_MIN_FUZZY_LETTERS = 5
 
 
 How = Literal["spelling", "acronym", "inflection", "joined", "order", "fuzzy"]
 
 
 class Match(NamedTuple):
-    """The term that a phrase means, and what tells so; see `Terms.find`."""
+    """The term that a phrase matches, and by which rule; see `Terms.find`."""
 
     term: Term
     how: How
 
 
-# Names have numbers. Nearly all keys have one, and a list for each would double the memory.
+# From keys to numbers of names. Most keys have one; a list for each would double the memory.
 _Table = dict[str, int | list[int]]
 
 
 class Terms:
     """A controlled vocabulary.
 
-    A name that belongs to several terms means none of them, unless it is the preferred name of
-    exactly one; `ambiguous` lists such names. `fuzzy` (0 to 1, such as 0.92) also accepts names
-    with typing errors, as long as they are at least so alike.
+    A name that belongs to several terms matches none of them, unless it is the preferred name of
+    exactly one; `ambiguous` lists such names. `fuzzy` is the least similarity (0.5 to 1, such as
+    0.92) at which names with typing errors are also accepted.
 
         terms = Terms.load("terms.csv")
         terms.find("CO2")      # Match(term=Term(text='carbon dioxide', ...), how='acronym')
@@ -66,13 +53,13 @@ class Terms:
 
     def __init__(self, terms: Iterable[Term], *, fuzzy: float | None = None) -> None:
         if fuzzy is not None and not 0.5 <= fuzzy <= 1:
-            raise ConfigError(f"fuzzy is {fuzzy}; it must lie between 0.5 and 1, such as 0.92")
+            raise ConfigError(f"fuzzy is {fuzzy}; it must be from 0.5 to 1, such as 0.92")
         self._terms = tuple(terms)
         self._fuzzy = fuzzy
         self._has_acronyms = not _in_capitals(self._terms)
         self._names: list[str] = []
         self._term_of: list[int] = []
-        self._first: list[int] = []  # of a term's names: the preferred one
+        self._first: list[int] = []  # the preferred name of each term
         self._by_stems: _Table = {}
         self._joined: _Table = {}
         self._by_bag: _Table = {}
@@ -86,16 +73,14 @@ class Terms:
 
     @classmethod
     def load(cls, path: str | Path, *, language: str = "en", fuzzy: float | None = None) -> Terms:
-        """The vocabulary in a .csv, .tsv or .txt file, or in a SKOS file (.ttl, .rdf, .nt).
+        """Load a .csv, .tsv or .txt file, or a SKOS file (.ttl, .nt, .rdf, .xml).
 
-        `language` chooses among SKOS labels with language tags; those without a tag always count.
+        `language` selects SKOS labels by their language tags; labels without a tag are always used.
         """
-        from keywright.vocabularies.read import read_terms
-
         return cls(read_terms(path, language), fuzzy=fuzzy)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._terms, self._fuzzy)
+        return _rebuild, (self._terms, self._fuzzy)
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -104,13 +89,13 @@ class Terms:
         return iter(self._terms)
 
     def find(self, phrase: str, *, cased: bool = False) -> Match | None:
-        """The term that a phrase means, by the strongest of these that finds exactly one:
+        """The term that a phrase matches, by the strongest rule that finds exactly one:
 
         `acronym`: a name such as AIDS or CO2, letter for letter; if the phrase is `cased` (its
-        capitals are those of a running text), the word "aids" is not AIDS; `spelling`: the same
-        words, capitals and hyphens apart; `inflection`: the same stems (single words: only other
-        forms of the word); `joined`: written together or apart; `order`: the same stems in another
-        order, articles and "of" apart; `fuzzy`: with typing errors.
+        capitals come from a running text), the word "aids" is not AIDS; `spelling`: the same
+        words, ignoring capitals and hyphens; `inflection`: the same stems (for single words, only
+        forms of the same word); `joined`: written as one word or as several; `order`: the same
+        stems in another order, ignoring articles and "of"; `fuzzy`: with typing errors.
         """
         own = words(phrase)
         if not own:
@@ -122,7 +107,7 @@ class Terms:
         same = [(name, words(self._names[name])) for name in _get(self._by_stems, _key(own_stems))]
         if found := self._only([name for name, other in same if other == own]):
             return Match(found, "spelling")
-        small = "" if cased and not is_no_word(short) else short.lower()
+        small = "" if cased and not is_nonword(short) else short.lower()
         if found := self._only(_get(self._small_acronyms, small)):
             return Match(found, "acronym")
         if found := self._only([name for name, other in same if _are_forms(other, own)]):
@@ -139,7 +124,7 @@ class Terms:
 
     @property
     def ambiguous(self) -> list[str]:
-        """The names that mean no term because they belong to several."""
+        """The names that match no term because they belong to several."""
         shared: list[str] = []
         for table in (self._by_stems, self._acronyms):
             for numbers in table.values():
@@ -148,7 +133,7 @@ class Terms:
         return sorted(shared)
 
     def _undecided(self, numbers: list[int]) -> Iterator[str]:
-        """Of names with the same stems, those with the same words that belong to several terms."""
+        """Among names with the same stems, those with the same words but several terms."""
         groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for number in numbers:
             groups[tuple(words(self._names[number]))].append(number)
@@ -176,7 +161,7 @@ class Terms:
         return self._has_acronyms and is_acronym(label)
 
     def _only(self, names: Sequence[int]) -> Term | None:
-        """The term that all of these names belong to, or else all that are preferred names."""
+        """The only term of these names, else of the preferred ones; None if there are several."""
         terms = {self._term_of[name] for name in names}
         if len(terms) > 1:
             terms = {self._term_of[name] for name in names if self._is_preferred(name)}
@@ -191,14 +176,14 @@ class Terms:
         if self._likely is None:
             self._likely = self._by_numbers()
         text = " ".join(own)
-        if len(text) < _FEWEST_FUZZY_LETTERS:
+        if len(text) < _MIN_FUZZY_LETTERS:
             return None
         likely = self._likely.get(_numbers(own), {})
         best = process.extract(text, likely, scorer=fuzz.ratio, score_cutoff=100 * least, limit=5)
         return self._only([name for _, score, name in best if score == best[0][1]])
 
     def _by_numbers(self) -> dict[tuple[str, ...], dict[int, str]]:
-        """All names but acronyms, by their numbers: "type 1" is no misspelling of "type 2"."""
+        """All names except acronyms by their numbers: "type 1" is not a misspelling of "type 2"."""
         found: dict[tuple[str, ...], dict[int, str]] = defaultdict(dict)
         for name, label in enumerate(self._names):
             if not self._is_acronym(label):
@@ -207,7 +192,7 @@ class Terms:
         return dict(found)
 
 
-def _again(terms: tuple[Term, ...], fuzzy: float | None) -> Terms:
+def _rebuild(terms: tuple[Term, ...], fuzzy: float | None) -> Terms:
     return Terms(terms, fuzzy=fuzzy)
 
 
@@ -226,9 +211,9 @@ def _get(table: _Table, key: str) -> list[int]:
     return known if isinstance(known, list) else [known]
 
 
-def _are_forms(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether words of the same stems mean the same; a single word easily does not."""
-    return len(one) > 1 or is_inflected(one[0], other[0])
+def _are_forms(left: Sequence[str], right: Sequence[str]) -> bool:
+    """Whether words with the same stems mean the same; single words often do not."""
+    return len(left) > 1 or is_inflected(left[0], right[0])
 
 
 def _key(own_stems: Sequence[str]) -> str:
@@ -249,6 +234,6 @@ def _numbers(own: Sequence[str]) -> tuple[str, ...]:
 
 
 def _in_capitals(terms: Sequence[Term]) -> bool:
-    """Whether a vocabulary is written in capitals throughout, so that they say nothing."""
+    """Whether most terms are written in capitals, so that capitals do not mark acronyms."""
     capitals = sum(term.text.isupper() for term in terms)
     return 2 * capitals > len(terms)

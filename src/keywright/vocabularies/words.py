@@ -1,4 +1,4 @@
-"""Words of labels and texts, as vocabularies compare them.
+"""Words of labels and phrases, as vocabularies compare them.
 
 Unlike `text.normalise`, numbers stay numbers: "type 1 diabetes" and "type 2 diabetes" are two
 terms. Compatibility characters are resolved, so that "CO₂" is "CO2".
@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from keywright.text.stem import stem
 from keywright.text.tokenise import plain
 
-# As `text.tokenise` splits, but marks are no words: they only separate.
-_WORD = re.compile(r"[#&+*]*[^\W_](?:[^\W_]|[#&+*])*")
+# As in `text.tokenise`, except that marks are not words: they only separate words.
+# A run of marks is tried once, from its first mark: see `_END` in generation/sentences.py.
+_WORD = re.compile(r"(?<![#&+*])[#&+*]*+[^\W_](?:[^\W_]|[#&+*])*+")
 _VOWELS = frozenset("aeiouy")
-# What may follow a word's unchanging part; "y"/"ies", "e"/"ing", "is"/"es" pair up.
+# Endings of inflected forms: "y" and "ies", "e" and "ing", "is" and "es" belong together.
 _ENDINGS = frozenset(["", "s", "es", "e", "ed", "d", "ing", "y", "ies", "ied", "is"])
 _PLURAL = re.compile(r"(?<=[A-Z0-9])s$")
 
@@ -37,17 +38,17 @@ def is_acronym(label: str) -> bool:
 
 
 def acronym(text: str) -> str:
-    """Without hyphens and without the small s of its plural: "IL-6", "CNNs" give IL6, CNN."""
+    """The acronym without hyphens and plural s: "IL-6" and "CNNs" give IL6 and CNN."""
     return _PLURAL.sub("", "".join(_WORD.findall(plain(text))))
 
 
-def is_no_word(acronym: str) -> bool:
-    """Whether small letters could not make a word of it: co2 and lstm, but not aids."""
+def is_nonword(acronym: str) -> bool:
+    """Whether an acronym in small letters is not a word: true of co2 and lstm, but not of aids."""
     return any(map(str.isdigit, acronym)) or _VOWELS.isdisjoint(acronym.lower())
 
 
 def singular(word: str) -> str:
-    """The form that a plural shares with its singular; quick, and the same for both is enough."""
+    """A form that a plural shares with its singular. It need not be a correct word."""
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if word.endswith(("sses", "xes", "ches", "shes")):
@@ -55,19 +56,21 @@ def singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
-def is_inflected(one: str, other: str) -> bool:
-    """Whether two words of the same stem are forms of one: "clusters" and "clustering", but not
-    "university" and "universe", which the stemmer throws together."""
+def is_inflected(first: str, second: str) -> bool:
+    """Whether two words with the same stem are forms of one word.
+
+    "clusters" and "clustering" are; "university" and "universe" only share their stem.
+    """
     same = 0
-    for a, b in zip(one, other, strict=False):
+    for a, b in zip(first, second, strict=False):
         if a != b:
             break
         same += 1
-    return _ending(one, same) in _ENDINGS and _ending(other, same) in _ENDINGS
+    return _ending(first, same) in _ENDINGS and _ending(second, same) in _ENDINGS
 
 
 def _ending(word: str, start: int) -> str:
-    """What follows the first letters, without a doubled consonant: "ling" of "modelling"."""
+    """The letters from `start`, without a doubled consonant: "ing" of "modelling", not "ling"."""
     ending = word[start:]
     if start and ending[:1] == word[start - 1] and ending[1:] in ("ed", "ing"):
         return ending[1:]

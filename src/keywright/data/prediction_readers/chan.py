@@ -1,7 +1,7 @@
-"""Predictions as text: a line for each document, phrases joined by `;`, best first.
+"""Predictions as text: one line per document, phrases joined by `;`, best first.
 
-Empty pieces, blanks and `<peos>` stay; an empty line is no prediction. Protocols differ on what to
-make of them.
+Empty phrases, blanks and `<peos>` are kept, because protocols treat them differently; an empty line
+is a prediction without phrases.
 """
 
 from __future__ import annotations

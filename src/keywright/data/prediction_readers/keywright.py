@@ -1,7 +1,7 @@
 """keywright's own JSON lines: `{"document_id", "phrases": [{"text", "token_log_probs", ...}]}`.
 
-Also what the field releases in this shape: `id` for `document_id`, phrases that are plain strings,
-and `token_probs` for `token_log_probs`. JSON has no infinities: a `null` among the
+Published variants are read as well: `id` instead of `document_id`, phrases that are plain strings,
+and `token_probs` instead of `token_log_probs`. JSON has no infinities: `null` among the
 log-probabilities is the logarithm of a probability of 0.
 """
 
@@ -19,7 +19,7 @@ from keywright.errors import DataError
 from keywright.files import Bad
 from keywright.types import Prediction, ScoredPhrase
 
-# Single precision leaves a certain token at 1.0000001 now and then.
+# In single precision, the probability of a certain token may be 1.0000001.
 ROUNDING = 1e-4
 
 
@@ -66,11 +66,11 @@ def _scored(phrase: _Phrase) -> ScoredPhrase:
             words = len(phrase.text.split())
     if words is not None and words < 0:  # its confidence would be above 1
         raise DataError(
-            f"phrase {phrase.text!r} has words={words}; count its words, or leave it out"
+            f"phrase {phrase.text!r} has words={words}; give the number of its words, or nothing"
         )
     if phrase.confidence is not None and not 0 <= phrase.confidence <= 1:
         raise DataError(
-            f"phrase {phrase.text!r} has a confidence of {phrase.confidence}; it must lie in [0, 1]"
+            f"phrase {phrase.text!r} has a confidence of {phrase.confidence}; it must be in [0, 1]"
         )
     return ScoredPhrase(
         text=phrase.text,
@@ -83,12 +83,12 @@ def _scored(phrase: _Phrase) -> ScoredPhrase:
 
 def _logarithms(probabilities: Sequence[float]) -> tuple[float, ...]:
     if probabilities and not 0 <= min(probabilities) <= max(probabilities) <= 1 + ROUNDING:
-        raise DataError(f"token_probs must lie in [0, 1], not {list(probabilities)}")
+        raise DataError(f"token_probs must be in [0, 1], not {list(probabilities)}")
     return tuple(math.log(min(p, 1.0)) if p else -math.inf for p in probabilities)
 
 
 def _checked(log_probs: Sequence[float | None]) -> tuple[float, ...]:
     values = tuple(-math.inf if value is None else value for value in log_probs)
     if values and max(values) > ROUNDING:
-        raise DataError(f"token_log_probs must not be above 0, as {max(values)} is")
+        raise DataError(f"token_log_probs must be at most 0, not {max(values)}")
     return values

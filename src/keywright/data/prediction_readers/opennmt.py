@@ -1,7 +1,7 @@
 """OpenNMT-kpg's `.pred` JSON lines: `pred_sents` (token lists) with `pred_scores`.
 
-What the scores are depends on the decoder (length penalties, ensembles), so they are kept as the
-scores a ranker sorts by and not as log-probabilities.
+The meaning of the scores depends on the decoder (length penalties, ensembles), so that they are
+read as scores, not as log-probabilities.
 """
 
 from __future__ import annotations

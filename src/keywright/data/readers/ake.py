@@ -1,9 +1,10 @@
-"""ake-datasets: a reference file (`references/test.author.json`) and the texts it speaks of.
+"""ake-datasets: a reference file (`references/test.author.json`) and the texts that it refers to.
 
-The reference file is one JSON object, `{"id": [["phrase", "variant"], ...]}`; of the variants of a
-phrase the first is taken, as protocols know one form only. The texts are found by the split that
-the file name begins with: `../test/ID.xml` (CoreNLP), else `test/ID.xml` or `ID.xml` beside the
-reference file, `.txt` likewise. The title is what the XML marks as title, else its first sentence.
+The reference file is one JSON object, `{"id": [["phrase", "variant"], ...]}`. Only the first
+variant of a phrase is used, because protocols expect one form. The name of the file begins with the
+split, which locates the texts: `../test/ID.xml` (CoreNLP), otherwise `test/ID.xml` or `ID.xml` next
+to the reference file, or the same with `.txt`. The title is what the XML marks as such, otherwise
+the first sentence.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from keywright.data.readers import folder
 from keywright.data.recognise import Head
 from keywright.data.records import explain
 from keywright.errors import DataError
-from keywright.files import Bad, read_text
+from keywright.files import NOT_JSON, Bad, read_text
 from keywright.text.tokenise import looks_tokenised
 from keywright.types import Document
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_REFERENCES = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[\[\]]')
+_REFERENCES = re.compile(r'\A\s*+\{\s*+"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[\[\]]')
 _BRACKETS = {
     "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}",
     "``": '"', "''": '"',
@@ -44,7 +45,7 @@ def read(path: str | Path, bad: Bad) -> Iterator[tuple[int, Document]]:
     path = Path(path)
     try:
         references = msgspec.json.decode(read_text(path), type=dict[str, list[list[str]]])
-    except (msgspec.DecodeError, RecursionError) as error:
+    except NOT_JSON as error:
         raise DataError(explain(error), path) from None
     for number, (id, variants) in enumerate(references.items(), start=1):
         try:
@@ -98,7 +99,7 @@ def _read_xml(file: Path) -> tuple[str, str]:
 
 
 def _text(sentence: Element) -> str:
-    """The words of a sentence, with blanks where the character offsets leave room for them."""
+    """The words of a sentence, with blanks where the character offsets have gaps."""
     text, end = "", None
     for token in sentence.iter("token"):
         word = token.findtext("word", "")

@@ -1,9 +1,9 @@
 """Text pairs as Chan et al. and Ye et al. release them: `test_src.txt` and `test_trg.txt`.
 
-A source line is `title <eos> abstract`, tokenised and lower-cased; a target line is phrases joined
-by `;`. `<peos>` between present and absent phrases is a phrase like any other here, and name
-variants joined by `|` stay in one phrase: protocols decide what they mean. So do they for empty
-pieces and blanks, which therefore stay.
+A source line is `title <eos> abstract`, tokenised and in lower case; a target line is a list of
+phrases joined by `;`. `<peos>` between present and absent phrases is read as a phrase, variants
+joined by `|` stay in one phrase, and empty phrases and blanks are kept: protocols decide what they
+mean.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from keywright.data.pairs import find_target, paired_lines
 from keywright.data.readers import deepkpg
 from keywright.data.recognise import Head, looks_like_json
-from keywright.data.twins import find_target, paired_lines
 from keywright.errors import DataError
 from keywright.files import Bad
 from keywright.types import Document
@@ -46,12 +46,12 @@ def read(path: str | Path, bad: Bad) -> Iterator[tuple[int, Document]]:
 
 
 def split_source(line: str) -> tuple[str, str]:
-    """Title and body; a line without a border is all body."""
+    """Title and body; a line without `<eos>` is a body."""
     title, border, body = line.partition(BORDER)
     return (title.strip(), body.strip()) if border else ("", line.strip())
 
 
 def split_phrases(line: str) -> tuple[str, ...]:
-    """The pieces between `;` as they are, none for an empty line."""
+    """The unchanged pieces between `;`; none for an empty line."""
     line = line.strip()
     return tuple(line.split(SEPARATOR)) if line else ()

@@ -1,6 +1,6 @@
 """DeepKPG's JSON lines: `{"src": "title [sep] abstract", "tgt": "phrase ; phrase"}`.
 
-A `tgt` that is a list is OpenNMT-kpg's way of writing it.
+OpenNMT-kpg writes `tgt` as a list.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def read(path: str | Path, bad: Bad) -> Iterator[tuple[int, Document]]:
 
 
 def document(source: str, gold: Phrases | None, id: Id | None) -> Document:
-    """A document of a source whose title ends at `[sep]`; without one, all is body."""
+    """A document from a source whose title ends at `[sep]`; without one, it has no title."""
     title, border, body = source.partition(BORDER)
     if not border:
         title, body = "", source

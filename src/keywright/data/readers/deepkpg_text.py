@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from keywright.data.pairs import paired_lines
 from keywright.data.readers import deepkpg
 from keywright.data.recognise import Head
-from keywright.data.twins import paired_lines
 from keywright.files import Bad
 from keywright.types import Document
 

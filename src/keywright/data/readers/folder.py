@@ -1,7 +1,7 @@
 """A folder of plain text files: the first line is the title, the rest the body.
 
-Gold keyphrases, where they are known, stand in a file of the same name that ends in `.key`, one a
-line. The id is the file name without its ending; documents come in the order of their names.
+Gold keyphrases, if they are known, are in a file with the same name and the ending `.key`, one per
+line. The id is the file name without its ending; documents are sorted by name.
 """
 
 from __future__ import annotations
@@ -56,4 +56,4 @@ def _phrases(file: Path) -> tuple[str, ...]:
 def _nothing_in(folder: Path) -> str:
     if any((folder / name).exists() for name in ("dataset_info.json", "dataset_dict.json")):
         return f"is a saved Hugging Face dataset; read it as hf:{folder}"
-    return "has no .txt files in it"
+    return "contains no .txt files"

@@ -1,6 +1,6 @@
 """keywright's own JSON lines: `{"id", "title", "body", "keyphrases", "tokenised"}`.
 
-They are `Document` as it is, so nothing is lost.
+Each line is a `Document`, so that nothing is lost.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class _Record(msgspec.Struct):
 
 
 def recognise(head: Head) -> bool:
-    # `source` beside a title is a note on where a document comes from.
+    # With a title, `source` says where a document comes from.
     return head.record is not None and "source" in head.record and "title" not in head.record
 
 

@@ -1,7 +1,7 @@
-"""JSON lines as Meng et al. and the corpora after them write them.
+"""JSON lines of Meng et al. and of the corpora that followed them.
 
-KP20k and its kin: `title`, `abstract`, `keywords` (`keyword`, `keyphrases`), a list or joined by
-`;`. StackExchange: `title`, `question`, `tags`. OpenKP: `url`, `text`, `KeyPhrases`, a list of
+KP20k and similar ones: `title`, `abstract`, `keywords` (`keyword`, `keyphrases`), a list or joined
+by `;`. StackExchange: `title`, `question`, `tags`. OpenKP: `url`, `text`, `KeyPhrases`, a list of
 token lists, without a title.
 """
 
@@ -60,11 +60,11 @@ def _document(record: _Record) -> Document:
     if body is None:
         body = record.text
         if body is not None and title is None:
-            title = ""  # OpenKP has web pages and no titles
+            title = ""  # the web pages of OpenKP have no titles
     if body is None:
         raise DataError(f"has no text: one of the fields {', '.join(_BODY)} is needed")
     if title is None:
-        raise DataError('the field title is missing; write "title": "" where there is none')
+        raise DataError('the field title is missing; write "title": "" if there is none')
     return Document(
         title=title,
         body=body,

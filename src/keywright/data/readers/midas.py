@@ -1,7 +1,7 @@
 """The midas corpora: `document` (a token list), `extractive_keyphrases`, `abstractive_keyphrases`.
 
-As JSON lines, or straight from Hugging Face: `hf:midas/inspec`. They have no titles: a document is
-one list of words.
+As JSON lines, or directly from Hugging Face: `hf:midas/inspec`. A document is one list of words,
+without a title.
 """
 
 from __future__ import annotations

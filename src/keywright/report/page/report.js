@@ -11,7 +11,7 @@
     return element;
   }
 
-  // Tables that sort: a header becomes a button; a second press turns the order round.
+  // Sortable tables: a header becomes a button; a second press reverses the order.
   function sortKey(row, column) {
     const cell = row.cells[column];
     return "value" in cell.dataset ? Number(cell.dataset.value) : cell.textContent;
@@ -68,16 +68,16 @@
 
   function searched(entry) {
     if (entry.searched === undefined) {
-      const words = [entry.id, entry.title, entry.body, ...entry.gold.map((one) => one.text)];
-      for (const phrases of entry.systems) words.push(...phrases.map((one) => one.text));
+      const words = [entry.id, entry.title, entry.body, ...entry.gold.map((phrase) => phrase.text)];
+      for (const phrases of entry.systems) words.push(...phrases.map((phrase) => phrase.text));
       entry.searched = words.join("\n").toLowerCase();
     }
     return entry.searched;
   }
 
-  const ofKind = (one) => inputs.kind.value === "all" || one.kind === inputs.kind.value;
+  const ofKind = (phrase) => inputs.kind.value === "all" || phrase.kind === inputs.kind.value;
 
-  // A gold phrase is found by the system chosen as right and not by the one chosen as wrong.
+  // A gold phrase is found by the system chosen as right and missed by the system chosen as wrong.
   function separates(gold) {
     const right = inputs.right.value;
     const wrong = inputs.wrong.value;
@@ -98,7 +98,7 @@
     return entry.gold.some((gold) => ofKind(gold) && separates(gold));
   }
 
-  // Which characters are marked how; where marks overlap, the first of this list wins.
+  // How characters are marked; where marks overlap, the first of this list wins.
   const ORDER = ["correct", "missed", "partial", "wrong"];
 
   function marksOf(entry) {
@@ -115,8 +115,8 @@
     }
     entry.systems.forEach((phrases, index) => {
       if (shown !== "all" && shown !== String(index)) return;
-      for (const one of phrases.filter(ofKind)) {
-        if (one.verdict !== "ignored") add(one.verdict, one.places);
+      for (const phrase of phrases.filter(ofKind)) {
+        if (phrase.verdict !== "ignored") add(phrase.verdict, phrase.places);
       }
     });
     return found;
@@ -151,22 +151,22 @@
     }
   }
 
-  const SAID = {
+  const LABELS = {
     correct: "correct", partial: "partly right", wrong: "wrong", missed: "not found",
     ignored: "not counted",
   };
 
-  function chip(one, verdict, details, pick) {
+  function chip(phrase, verdict, details, pick) {
     const item = make("li");
-    const label = [SAID[verdict], one.kind, ...details].join(", ");
-    const times = one.times > 1 ? ` ×${one.times}` : "";
-    const button = make("button", `chip ${verdict}`, one.text + times);
+    const label = [LABELS[verdict], phrase.kind, ...details].join(", ");
+    const times = phrase.times > 1 ? ` ×${phrase.times}` : "";
+    const button = make("button", `chip ${verdict}`, phrase.text + times);
     button.type = "button";
     button.title = label;
     button.setAttribute("aria-pressed", "false");
     button.append(make("span", "unseen", ` (${label})`));
-    if (one.kind === "absent" && verdict !== "ignored") button.append(make("small", "", "absent"));
-    button.addEventListener("click", () => pick(button, one.places));
+    if (phrase.kind === "absent" && verdict !== "ignored") button.append(make("small", "", "absent"));
+    button.addEventListener("click", () => pick(button, phrase.places));
     item.append(button);
     return item;
   }
@@ -208,15 +208,16 @@
       return chip(gold, by.length ? "correct" : "missed", details, pick);
     }));
     entry.systems.forEach((phrases, index) => {
-      row(article, data.systems[index], phrases.filter(ofKind).map((one) => {
-        const sure = one.confidence === null ? [] : [`confidence ${one.confidence.toFixed(2)}`];
-        return chip(one, one.verdict, sure, pick);
+      row(article, data.systems[index], phrases.filter(ofKind).map((phrase) => {
+        const details = phrase.reason ? [phrase.reason] : [];
+        if (phrase.confidence !== null) details.push(`confidence ${phrase.confidence.toFixed(2)}`);
+        return chip(phrase, phrase.verdict, details, pick);
       }));
     });
     return article;
   }
 
-  function said() {
+  function described() {
     const names = { every: "every system" };
     const name = (value) => names[value] || data.systems[Number(value)];
     const kind = {
@@ -260,7 +261,7 @@
     chosen = data.documents.filter(matches);
     page = 0;
     byId("status").textContent =
-      `${chosen.length} of ${data.documents.length} documents${said()}.`;
+      `${chosen.length} of ${data.documents.length} documents${described()}.`;
     show();
   }
 

@@ -1,4 +1,4 @@
-// The page of the service. What documents say enters the page as text, never as markup.
+// The page of the service. Document text enters the page as text, never as markup.
 
 const byId = (id) => document.getElementById(id);
 const percent = (share) => `${Math.round(100 * share)}%`;
@@ -23,16 +23,13 @@ energy consumption falls by 61 percent and that the network lifetime doubles, wh
 a flood warning stays below four seconds. A field test with forty nodes on a mountain river \
 confirmed these results over one winter.`;
 
-// The most keyphrases asked for: more than anyone reads, so that the slider has something to hide.
-const MOST = 50;
-
 const state = { documents: [], phrases: [], text: "", drawn: null, request: null };
 
-// Asking the service
+// Requests to the service
 
 class Problem extends Error {}
 
-function waiting(response) {
+function retryHint(response) {
   const seconds = Number(response.headers.get("Retry-After"));
   return seconds > 0 ? ` Try again in ${counted(seconds, "second")}.` : "";
 }
@@ -41,14 +38,14 @@ async function answerOf(response) {
   const answer = await response.json().catch(() => null);
   if (response.ok && Array.isArray(answer?.documents) && answer.documents.length) return answer;
   if (response.status === 401) askForKey();
-  const said = answer?.error?.message;
-  if (said) {
-    const sentence = /[.!?]$/.test(said) ? said : `${said}.`;
-    throw new Problem(sentence + (sentence.includes("again") ? "" : waiting(response)));
+  const message = answer?.error?.message;
+  if (message) {
+    const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
+    throw new Problem(sentence + (sentence.includes("again") ? "" : retryHint(response)));
   }
   if (response.ok) throw new Problem("The service sent an answer that this page cannot read.");
   const status = `(status ${response.status})`;
-  throw new Problem(`The service could not answer ${status}.${waiting(response)}`);
+  throw new Problem(`The service could not answer ${status}.${retryHint(response)}`);
 }
 
 function askForKey() {
@@ -64,24 +61,24 @@ async function send(address, options, signal) {
     return await fetch(address, { method: "POST", ...options, headers, signal });
   } catch (error) {
     if (signal.aborted) throw error;
-    throw new Problem("The service does not answer. See whether it still runs, then try again.");
+    throw new Problem("The service does not answer. Check that it is running, then try again.");
   }
 }
 
-/** Ask, and show the answer or what went wrong. A new question takes the place of an old one. */
+/** Send a request and show the answer or the error. A new request replaces the previous one. */
 async function ask(name, address, options) {
   state.request?.abort();
   const request = new AbortController();
   state.request = request;
-  tellProblem("");
+  showProblem("");
   byId("busy").textContent = `Reading ${name}…`;
   try {
     const answer = await answerOf(await send(address, options, request.signal));
     if (!request.signal.aborted) show(answer, name);
   } catch (error) {
     if (request.signal.aborted) return;
-    byId("answer").hidden = true; // it is not the answer to this question
-    tellProblem(error instanceof Problem ? error.message : `This page failed: ${error.message}.`);
+    byId("answer").hidden = true; // it belongs to an earlier request
+    showProblem(error instanceof Problem ? error.message : `This page failed: ${error.message}.`);
     if (!(error instanceof Problem)) throw error;
   } finally {
     if (state.request === request) byId("busy").textContent = "";
@@ -91,11 +88,11 @@ async function ask(name, address, options) {
 function askForText() {
   const text = byId("text").value;
   if (!text.trim()) {
-    tellProblem("There is no text yet. Paste one, choose a file or try the example.");
+    showProblem("There is no text yet. Paste some text, choose a file or try the example.");
     byId("text").focus();
     return;
   }
-  const body = JSON.stringify({ text, top: MOST });
+  const body = JSON.stringify({ text });
   ask("your text", "v1/keyphrases", { body, headers: { "Content-Type": "application/json" } });
 }
 
@@ -103,11 +100,10 @@ function askForFile(file) {
   if (!file) return;
   const body = new FormData();
   body.append("file", file);
-  body.append("top", String(MOST));
   ask(file.name, "v1/keyphrases/file", { body });
 }
 
-function tellProblem(message) {
+function showProblem(message) {
   byId("problem").hidden = !message;
   byId("problem").textContent = message;
   if (message) byId("problem").scrollIntoView({ block: "nearest" });
@@ -117,7 +113,7 @@ function tellProblem(message) {
 
 function show(answer, name) {
   state.documents = answer.documents;
-  const titles = state.documents.map((one, at) => one.title || one.id || `Document ${at + 1}`);
+  const titles = state.documents.map(({ title, id }, at) => title || id || `Document ${at + 1}`);
   byId("which").replaceChildren(...titles.map((title, at) => new Option(title, at)));
   byId("which-row").hidden = titles.length === 1;
   byId("answer").hidden = false;
@@ -131,10 +127,12 @@ function showDocument(number) {
   const { text, keyphrases, warnings } = state.documents[number];
   const offsets = utf16Offsets(text);
   state.text = text;
-  state.phrases = keyphrases.map((one, at) => ({ ...one, at, spans: spansOf(one, text, offsets) }));
-  byId("warnings").replaceChildren(...(warnings ?? []).map((said) => make("li", "", said)));
-  const known = keyphrases.some((one) => one.probability != null);
-  byId("least").disabled = !known;
+  state.phrases = keyphrases.map((phrase, at) => {
+    return { ...phrase, at, spans: spansOf(phrase, text, offsets) };
+  });
+  byId("warnings").replaceChildren(...(warnings ?? []).map((warning) => make("li", "", warning)));
+  const hasProbabilities = keyphrases.some((phrase) => phrase.probability != null);
+  byId("least").disabled = !hasProbabilities;
   byId("least").value = 0;
   byId("show-present").checked = byId("show-absent").checked = true;
   byId("copied").textContent = "";
@@ -144,7 +142,7 @@ function showDocument(number) {
   update();
 }
 
-/** Where each character starts: the service counts code points, browsers UTF-16 units. */
+/** Where each character starts: the service counts code points, browsers count UTF-16 units. */
 function utf16Offsets(text) {
   const offsets = [0];
   let at = 0;
@@ -152,11 +150,11 @@ function utf16Offsets(text) {
   return offsets;
 }
 
-/** What to light up in the text: a present phrase's places, an absent one's evidence. */
+/** What to highlight in the text: the places of a present phrase, the evidence of an absent one. */
 function spansOf(phrase, text, offsets) {
   if (phrase.present) return phrase.places.map(([start, end]) => [offsets[start], offsets[end]]);
   if (!phrase.evidence) return [];
-  // Evidence is in one line; in the text its words may stand on several.
+  // Evidence is a single line; in the text its words may be spread over several lines.
   const literal = phrase.evidence.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
   const found = new RegExp(literal.replace(/\s+/g, "\\s+")).exec(text);
   return found ? [[found.index, found.index + found[0].length]] : [];
@@ -165,9 +163,9 @@ function spansOf(phrase, text, offsets) {
 function shown() {
   const least = Number(byId("least").value);
   const kind = { true: byId("show-present").checked, false: byId("show-absent").checked };
-  // Rounded as on the chips: what reads 40% is at least 40%.
+  // Rounded as on the chips: a phrase shown with 40% counts as at least 40%.
   const reaches = ({ probability }) => Math.round(100 * (probability ?? 1)) >= least;
-  return state.phrases.filter((one) => kind[one.present] && reaches(one));
+  return state.phrases.filter((phrase) => kind[phrase.present] && reaches(phrase));
 }
 
 function update() {
@@ -175,33 +173,33 @@ function update() {
   const least = byId("least");
   byId("least-shown").textContent = least.disabled ? "–" : `${least.value}%`;
   least.setAttribute("aria-valuetext", `at least ${least.value}%`);
-  // Most steps of the slider change nothing, and a long text takes a while to mark.
-  const drawn = phrases.map((one) => one.at).join(" ");
+  // Most steps of the slider change nothing, and marking a long text takes a while.
+  const drawn = phrases.map((phrase) => phrase.at).join(" ");
   if (drawn === state.drawn) return;
   state.drawn = drawn;
-  showPart("present", phrases.filter((one) => one.present), presentItems);
-  showPart("absent", phrases.filter((one) => !one.present), absentItems);
-  byId("evidence-note").hidden = !phrases.some((one) => one.evidence);
+  showPart("present", phrases.filter((phrase) => phrase.present), presentItems);
+  showPart("absent", phrases.filter((phrase) => !phrase.present), absentItems);
+  byId("evidence-note").hidden = !phrases.some((phrase) => phrase.evidence);
   byId("reading").replaceChildren(...marked(state.text, phrases));
   byId("summary").textContent = summaryOf(phrases);
 }
 
 function showPart(kind, phrases, items) {
-  const all = state.phrases.filter((one) => one.present === (kind === "present"));
+  const all = state.phrases.filter((phrase) => phrase.present === (kind === "present"));
   byId(`count-${kind}`).textContent = `(${all.length})`;
   byId(kind).replaceChildren(...items(phrases));
   byId(`${kind}-part`).hidden = !phrases.length;
 }
 
-/** The precision to expect is the mean of the probabilities of what is shown. */
+/** The expected precision is the mean probability of the phrases shown. */
 function summaryOf(phrases) {
   if (!state.phrases.length) return "No keyphrases were found in this text.";
   if (!phrases.length) return "No keyphrase is left: lower the confidence or show both kinds.";
   const count = `${phrases.length} of ${counted(state.phrases.length, "keyphrase")} shown`;
-  const sure = phrases.map((one) => one.probability).filter((probability) => probability != null);
-  if (!sure.length) return `${count}. This model gives no probabilities.`;
-  const mean = sure.reduce((sum, probability) => sum + probability, 0) / sure.length;
-  return `${count}; expect ${percent(mean)} of them to be right.`;
+  const known = phrases.map((phrase) => phrase.probability).filter((p) => p != null);
+  if (!known.length) return `${count}. This model gives no probabilities.`;
+  const mean = known.reduce((sum, probability) => sum + probability, 0) / known.length;
+  return `${count}; expect ${percent(mean)} of them to be correct.`;
 }
 
 function chip(phrase) {
@@ -224,7 +222,7 @@ function presentItems(phrases) {
   return phrases.map((phrase) => make("li", "", chip(phrase)));
 }
 
-/** Neighbours with the same sentence share it. */
+/** Adjacent phrases with the same evidence show it once. */
 function absentItems(phrases) {
   const groups = [];
   for (const phrase of phrases) {
@@ -241,7 +239,7 @@ function absentItems(phrases) {
 
 // The text with its marks
 
-/** The text in pieces that the same phrases cover, since phrases overlap. */
+/** The text in pieces, each covered by a fixed set of phrases, because phrases overlap. */
 function marked(text, phrases) {
   const edges = new Map([[0, []], [text.length, []]]);
   for (const phrase of phrases) {
@@ -271,43 +269,43 @@ function piece(words, covering, reached) {
   if (present.length) {
     const best = present.reduce((a, b) => (a.at < b.at ? a : b));
     element.href = `#phrase-${best.at}`;
-    // The tab key stops once at each phrase: a long text has hundreds of marks.
+    // The Tab key stops once per phrase: a long text has hundreds of marks.
     element.tabIndex = reached.has(best.at) ? -1 : 0;
     reached.add(best.at);
   }
   return element;
 }
 
-// Hover and focus light a phrase up on both sides
+// Hover and focus highlight a phrase both in the list and in the text
 
 function numbersOf(element) {
   return element?.closest("[data-phrases]")?.dataset.phrases.split(" ") ?? [];
 }
 
-/** In the text an absent phrase's whole sentence would answer to the pointer: only marks do. */
+/** In the text only present phrases react to the pointer; evidence would be a whole sentence. */
 function pointedAt(element) {
   const numbers = numbersOf(element);
   const present = numbers.filter((number) => state.phrases[number].present);
   return element?.closest("#reading") ? present : numbers;
 }
 
-/** The pointer goes before the focus. */
+/** The pointer takes precedence over the focus. */
 function light(element) {
   const pointed = pointedAt(element);
   const numbers = new Set(pointed.length ? pointed : pointedAt(document.activeElement));
-  for (const one of byId("answer").querySelectorAll("[data-phrases]")) {
-    one.classList.toggle("lit", numbersOf(one).some((number) => numbers.has(number)));
+  for (const mark of byId("answer").querySelectorAll("[data-phrases]")) {
+    mark.classList.toggle("lit", numbersOf(mark).some((number) => numbers.has(number)));
   }
 }
 
-/** A press on a chip goes to the phrase's next place in the text. */
+/** Clicking a chip scrolls to the phrase's next place in the text. */
 function goToNextPlace(button) {
   button.focus();
   light(button);
   const number = button.dataset.phrases;
   const pieces = [...byId("reading").querySelectorAll("[data-phrases]")];
-  const own = pieces.filter((one) => numbersOf(one).includes(number));
-  const firsts = own.filter((one) => !own.includes(one.previousSibling));
+  const own = pieces.filter((piece) => numbersOf(piece).includes(number));
+  const firsts = own.filter((piece) => !own.includes(piece.previousSibling));
   if (!firsts.length) return;
   const next = Number(button.dataset.next ?? 0) % firsts.length;
   button.dataset.next = next + 1;
@@ -323,13 +321,14 @@ const bibtexSafe = (text) =>
 
 const csvCell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
 
-const csvRow = (one) => [csvCell(one.text), one.probability ?? "", one.present].join(",");
+const csvRow = ({ text, probability, present }) =>
+  [csvCell(text), probability ?? "", present].join(",");
 
 const FORMATS = {
-  list: (phrases) => phrases.map((one) => one.text).join("\n"),
+  list: (phrases) => phrases.map((phrase) => phrase.text).join("\n"),
   csv: (phrases) => ["keyphrase,probability,present", ...phrases.map(csvRow)].join("\n") + "\n",
-  json: (phrases) => JSON.stringify(phrases.map(({ at, spans, ...one }) => one), null, 2),
-  bibtex: (phrases) => `keywords = {${phrases.map((one) => bibtexSafe(one.text)).join(", ")}},`,
+  json: (phrases) => JSON.stringify(phrases.map(({ at, spans, ...phrase }) => phrase), null, 2),
+  bibtex: (phrases) => `keywords = {${phrases.map(({ text }) => bibtexSafe(text)).join(", ")}},`,
 };
 
 async function copy(button) {
@@ -340,7 +339,7 @@ async function copy(button) {
     await navigator.clipboard.writeText(text);
     byId("copied").textContent = `Copied ${counted(phrases.length, "keyphrase")}.`;
   } catch {
-    // Pages without https, and readers who said no, have no clipboard: they copy by hand.
+    // No clipboard without https or without the user's permission: offer the text to copy by hand.
     byId("copied").textContent = "";
     byId("by-hand").hidden = false;
     byId("copy-text").value = text;
@@ -348,7 +347,7 @@ async function copy(button) {
   }
 }
 
-// What readers do
+// Events
 
 byId("ask").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -370,7 +369,7 @@ byId("clear").addEventListener("click", () => {
   byId("busy").textContent = "";
   byId("text").value = "";
   byId("answer").hidden = true;
-  tellProblem("");
+  showProblem("");
   byId("text").focus();
 });
 byId("which").addEventListener("change", (event) => showDocument(Number(event.target.value)));

@@ -1,1 +1,1 @@
-"""What is minimised: one file per objective, each with `Config` and `build`."""
+"""One file per training objective; `keywright.training.objective` has the contract."""

@@ -1,26 +1,29 @@
-"""The model's own loss: negative log-likelihood of the targets, and what its paper adds to it."""
+"""The model's own loss: the negative log-likelihood of the targets, plus what its paper adds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from keywright.config import Fraction
 from keywright.data.batch import Batch
-from keywright.data.vocab import Lexicon
 from keywright.nn.loss import Loss
+from keywright.nn.model import Model
+from keywright.training.objective import Context, Objective, Position
 
 
 @dataclass(frozen=True)
 class Config:
-    label_smoothing: Fraction = 0.0  # in training only: validation asks what the model believes
+    label_smoothing: Fraction = 0.0  # in training only; the validation loss is not smoothed
 
 
-def build(config: Config, vocabulary: Lexicon) -> Callable[[Any, Batch], Loss]:
-    def objective(model: Any, batch: Batch) -> Loss:
-        smoothing = config.label_smoothing if model.training else 0.0
-        loss: Loss = model.loss(batch, smoothing)
-        return loss
+class Likelihood(Objective):
+    def __init__(self, config: Config):
+        super().__init__()
+        self._config = config
 
-    return objective
+    def loss(self, model: Model, batch: Batch, position: Position) -> Loss:
+        return model.loss(batch, self._config.label_smoothing)
+
+
+def build(config: Config, context: Context) -> Likelihood:
+    return Likelihood(config)

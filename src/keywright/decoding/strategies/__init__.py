@@ -1,0 +1,1 @@
+"""One file per decoding strategy, written once over `nn.generator`."""

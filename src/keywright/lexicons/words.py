@@ -1,0 +1,116 @@
+"""A vocabulary of the most frequent words of the training documents.
+
+Words are those of `text.tokenise`: lower case, numbers as `<digit>`. A word of the source that is
+not in the vocabulary can be copied.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Self
+
+import msgspec
+
+from keywright.config import Count
+from keywright.lexicon import BLANK, PAD, SPECIALS, UNK, EncodedSource, SpecialIds
+from keywright.text.tokenise import document_words, words
+from keywright.types import Document
+
+
+@dataclass(frozen=True)
+class Config:
+    size: Count = 50_000  # ids, special ones included
+
+
+class Content(msgspec.Struct, forbid_unknown_fields=True):
+    words: list[str]  # in the order of their ids, special ones left out
+
+
+def build(config: Config, documents: Iterable[Document]) -> Vocabulary:
+    return Vocabulary.build(documents, config.size)
+
+
+def restore(content: Content) -> Vocabulary:
+    return Vocabulary(content.words)
+
+
+class Vocabulary:
+    """Words by their ids, which are the same in the input and in the output."""
+
+    special = SpecialIds()
+
+    def __init__(self, words: Sequence[str]):
+        """`words` in the order of their ids, special ones left out."""
+        self.words = (*SPECIALS, *words)
+        # Special tokens are not looked up: a text that contains "<eos>" must not end a sequence.
+        # Only unknown words and blanks have the same meaning in a text as they have here.
+        self._ids = {word: len(SPECIALS) + i for i, word in enumerate(words)}
+        if len(self._ids) != len(words) or not self._ids.keys().isdisjoint(SPECIALS):
+            raise ValueError("the words must be distinct and none of them may be a special token")
+        self._ids |= {SPECIALS[UNK]: UNK, BLANK: PAD}
+
+    @property
+    def size(self) -> int:
+        return len(self.words)
+
+    @property
+    def input_size(self) -> int:
+        return len(self.words)
+
+    @property
+    def input_ids(self) -> Sequence[int]:
+        return range(len(self.words))
+
+    @classmethod
+    def build(cls, documents: Iterable[Document], size: int) -> Self:
+        """The most frequent words of texts and keyphrases: `size` ids, special ones included.
+
+        Equally frequent words are added in alphabetical order, so that the order of the documents
+        does not matter.
+        """
+        counts: Counter[str] = Counter()
+        for document in documents:
+            counts.update(chain(*document_words(document)))
+            for phrase in document.keyphrases or ():
+                counts.update(words(phrase, document.tokenised))
+        for special in SPECIALS:
+            counts.pop(special, None)
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return cls([word for word, _ in ranked[: max(0, size - len(SPECIALS))]])
+
+    def encode_document(self, document: Document, max_source: int | None) -> EncodedSource:
+        title, body = document_words(document)
+        source = [*title, *body][:max_source] or [SPECIALS[UNK]]
+        lookup = self._ids.get
+        extension: dict[str, int] = {}
+        extended = []
+        for word in source:
+            known = lookup(word)
+            extended.append(
+                extension.setdefault(word, self.size + len(extension)) if known is None else known
+            )
+        return EncodedSource(
+            ids=[lookup(word, UNK) for word in source],
+            extended=extended,
+            title_length=min(len(title), len(source)),
+            extension=tuple(extension),
+            extension_inputs=[UNK] * len(extension),
+        )
+
+    def encode_phrase(self, words: Sequence[str], extension: Sequence[str]) -> list[int]:
+        return [self._output_id(word, extension) for word in words]
+
+    def _output_id(self, word: str, extension: Sequence[str]) -> int:
+        known = self._ids.get(word)
+        if known is not None:
+            return known
+        return self.size + extension.index(word) if word in extension else UNK
+
+    def decode(self, ids: Iterable[int], extension: Sequence[str]) -> list[str]:
+        return [self.words[i] if i < self.size else extension[i - self.size] for i in ids]
+
+    def content(self) -> Content:
+        return Content(list(self.words[len(SPECIALS) :]))

@@ -1,0 +1,1 @@
+"""How a ranker is fitted; only `keywright fit-ranker` needs this."""

@@ -1,0 +1,1 @@
+"""One file per reward; `keywright.reward` has the contract."""

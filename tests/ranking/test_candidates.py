@@ -1,0 +1,64 @@
+"""Candidates: runs of words that do not cross marks, nor begin or end with a stopword."""
+
+from __future__ import annotations
+
+from keywright.ranking.candidates import RankerView
+from keywright.types import Document
+
+
+def read(title: str, body: str, most_words: int = 400) -> RankerView:
+    return RankerView.of(Document(title=title, body=body), most_words)
+
+
+def texts(view: RankerView) -> set[str]:
+    return {" ".join(candidate.words) for candidate in view.candidates.values()}
+
+
+def test_stopwords_occur_only_inside_phrases() -> None:
+    found = texts(read("", "the quality of service"))
+    assert found == {"quality", "service", "quality of service"}
+
+
+def test_no_candidate_crosses_a_mark_or_the_end_of_the_title() -> None:
+    assert texts(read("heat pumps", "houses, cellars")) == {
+        "heat", "pumps", "heat pumps", "houses", "cellars",
+    }  # fmt: skip
+
+
+def test_in_a_tokenised_text_every_separate_mark_ends_a_phrase() -> None:
+    document = Document(title="", body="heat - pumps ; c++ / houses &", tokenised=True)
+    assert texts(RankerView.of(document, 400)) == {"heat", "pumps", "c++", "houses"}
+
+
+def test_no_phrase_contains_a_token_too_long_to_be_a_word() -> None:
+    document = Document(title="", body="heat " + "x)" * 60 + " pumps", tokenised=True)
+    assert texts(RankerView.of(document, 400)) == {"heat", "pumps"}
+
+
+def test_forms_of_a_phrase_are_one_candidate() -> None:
+    view = read("neural networks", "a neural network learns")
+    candidate = view.candidates[("neural", "network")]
+    assert candidate.places == [0, 4]
+    assert candidate.words == ["neural", "networks"]
+
+
+def test_a_phrase_does_not_begin_with_a_number() -> None:
+    assert texts(read("", "covid-19")) == {"covid", "covid <digit>"}
+    assert texts(read("", "19 patients")) == {"patients"}
+
+
+def test_presence_is_by_whole_words() -> None:
+    view = read("heat pumps", "in old houses")
+    assert view.has(("heat", "pump"))
+    assert not view.has(("eat", "pump"))
+    assert not view.has(("pump", "in"))  # over the title's end
+
+
+def test_at_most_the_given_number_of_words_is_read() -> None:
+    assert texts(read("", "one heat pump warms two houses", most_words=4)) == {
+        "heat", "pump", "heat pump",
+    }  # fmt: skip
+
+
+def test_an_empty_text_has_no_candidates() -> None:
+    assert read("", "").candidates == {}

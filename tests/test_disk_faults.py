@@ -1,0 +1,204 @@
+"""Whatever fails while something is written, the old or the new file is there, whole.
+
+Every command is repeated with a fault at its first, second, ... write, fsync, rename or link: once
+as an error of the disk, once as a kill. Afterwards the same command succeeds, with the same result.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("onnx")
+
+from keywright import config as configs
+from keywright import runs, runtime
+from keywright.calibration.recalibrate import Recalibrator
+from keywright.cli import app
+from keywright.export.run import export
+from keywright.training.loop import train
+from tests import faults
+from tests.calibration.test_recalibrate import HALF
+from tests.models.conftest import DOCUMENTS, TINY
+from tests.runs import untrained_run
+from tests.training.conftest import tiny, write_corpus
+
+pytestmark = pytest.mark.slow
+OLD = b"old\n"
+
+
+@dataclass(frozen=True)
+class Command:
+    """`run` writes below a folder; `check` finds something whole there, or raises."""
+
+    prepare: Callable[[Path], None]
+    run: Callable[[Path], object]
+    again: Callable[[Path], object]  # after a fault
+    check: Callable[[Path], None]
+    result: Callable[[Path], object]
+
+
+def documents(folder: Path) -> None:
+    records = ({"id": str(n), "title": "Heat", "body": f"Heat pumps warm {n}."} for n in range(6))
+    lines = (json.dumps(record) + "\n" for record in records)
+    (folder / "d.jsonl").write_text("".join(lines))
+
+
+def cli(*arguments: str) -> Callable[[Path], object]:
+    """A command; FOLDER in its arguments is the folder."""
+
+    def run(folder: Path) -> object:
+        filled = [argument.replace("FOLDER", str(folder)) for argument in arguments]
+        return app(filled, standalone_mode=False)
+
+    return run
+
+
+def whole_lines(folder: Path) -> None:
+    """The old file, the new one, or none: never a part."""
+    out = folder / "out.jsonl"
+    if out.exists() and out.read_bytes() != OLD:
+        assert len([json.loads(line) for line in out.read_text().splitlines()]) == 6
+
+
+def with_old_output(folder: Path) -> None:
+    documents(folder)
+    (folder / "out.jsonl").write_bytes(OLD)
+
+
+def content(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).read_bytes()
+
+
+PREDICT = ("predict", "--model", "tfidf", "--documents", "FOLDER/d.jsonl", "--output")
+GENERATE = ("generate", "FOLDER/d.jsonl", "--model", "textrank", "--format", "jsonl", "--output")
+
+
+def corpus(folder: Path) -> None:
+    write_corpus(folder / "train.jsonl", 16, seed=1)
+    write_corpus(folder / "valid.jsonl", 4, seed=2)
+
+
+def trained(folder: Path) -> object:
+    table = tiny(folder)
+    table["train"]["stage"] = [{"epochs": 1, "batch_size": 8}]
+    table["train"]["checkpoint_minutes"] = 0.0
+    return train(configs.parse(table), folder / "run", resume=True)
+
+
+def loadable_run(folder: Path) -> None:
+    run = folder / "run"
+    if run.exists():
+        runs.read(run)
+        for name in (runs.BEST, runs.LAST):
+            if (run / name).exists():
+                runs.load(run, name)
+
+
+def weights(folder: Path) -> object:
+    model = runs.load(folder / "run").model
+    return {name: tensor.tolist() for name, tensor in model.state_dict().items()}
+
+
+def source_run(folder: Path) -> None:
+    untrained_run(folder / "source", DOCUMENTS, {"name": "cat_seq", **TINY["cat_seq"]}, {})
+
+
+def loadable_export(folder: Path) -> None:
+    if (folder / "out").exists():
+        runtime.load(folder / "out")
+
+
+def predictions(folder: Path) -> object:
+    return [found.texts for found in runtime.load(folder / "out").predict(DOCUMENTS)]
+
+
+def whole_recalibrator(folder: Path) -> None:
+    assert Recalibrator.from_json(folder / "out.json") is not None
+
+
+COMMANDS = {
+    "predict": Command(
+        documents,
+        cli(*PREDICT, "FOLDER/out.jsonl"),
+        cli(*PREDICT, "FOLDER/out.jsonl", "--resume"),
+        whole_lines,
+        content("out.jsonl"),
+    ),
+    "predict, replacing": Command(
+        with_old_output,
+        cli(*PREDICT, "FOLDER/out.jsonl", "--force"),
+        cli(*PREDICT, "FOLDER/out.jsonl", "--force"),
+        whole_lines,
+        content("out.jsonl"),
+    ),
+    "predict, compressed": Command(
+        documents,
+        cli(*PREDICT, "FOLDER/out.jsonl.gz"),
+        cli(*PREDICT, "FOLDER/out.jsonl.gz", "--resume"),
+        lambda folder: None,
+        content("out.jsonl.gz"),
+    ),
+    "generate": Command(
+        with_old_output,
+        cli(*GENERATE, "FOLDER/out.jsonl"),
+        cli(*GENERATE, "FOLDER/out.jsonl"),
+        whole_lines,
+        content("out.jsonl"),
+    ),
+    "save a recalibrator": Command(
+        lambda folder: HALF.save(folder / "out.json"),
+        lambda folder: HALF.save(folder / "out.json"),
+        lambda folder: HALF.save(folder / "out.json"),
+        whole_recalibrator,
+        content("out.json"),
+    ),
+    "train": Command(corpus, trained, trained, loadable_run, weights),
+    "export": Command(
+        source_run,
+        lambda folder: export(folder / "source", folder / "out"),
+        lambda folder: export(folder / "source", folder / "out"),
+        loadable_export,
+        predictions,
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["error", "kill"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_fault_leaves_the_old_or_the_new_file(
+    name: str, mode: faults.Mode, tmp_path: Path
+) -> None:
+    command = COMMANDS[name]
+    prepared, folder = tmp_path / "prepared", tmp_path / "folder"
+    prepared.mkdir()
+    command.prepare(prepared)
+
+    def fresh() -> Path:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(prepared, folder)
+        return folder
+
+    command.run(fresh())  # imports what forked processes then share
+    outcome, events = faults.run(lambda: command.run(fresh()))
+    assert outcome == faults.DONE
+    assert events > 0
+    expected = command.result(folder)
+    for at in range(1, events + 1):
+        fresh()
+        outcome, _ = faults.run(lambda: command.run(folder), at, mode)
+        # An error may be overcome; a kill may not.
+        allowed = (faults.KILLED,) if mode == "kill" else (faults.REFUSED, faults.DONE)
+        assert outcome in allowed, f"event {at} of {events}"
+        command.check(folder)
+        if not (outcome == faults.DONE or (name == "export" and (folder / "out").exists())):
+            assert faults.run(lambda: command.again(folder))[0] == faults.DONE, f"event {at}"
+        assert command.result(folder) == expected, f"event {at}"
+        assert faults.leftovers(folder) == [], f"event {at}"
+    print(f"{name}, {mode}: {events} faults")  # noqa: T201

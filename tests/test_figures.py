@@ -1,0 +1,94 @@
+"""Figures are the same wherever the guide shows them, and the shipped model really has them.
+
+The table "Measured" of docs/benchmarks.md holds them. After the model has been replaced, run the
+command above that table, and let the tests here show where else a figure has to follow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench.quality import METRICS
+from bench.systems import CORPORA, DATA, read_corpora
+
+from keywright.evaluate import evaluate
+from keywright.predictor import load
+from tests.shared import needs_data
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMES = {
+    "kp20k-1k": "KP20k",
+    "inspec": "Inspec",
+    "krapivin": "Krapivin",
+    "nus": "NUS",
+    "semeval": "SemEval",
+}
+Figures = tuple[str, ...]
+"""present F1@5, F1@M, absent F1@5, F1@M, R@10"""
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def rows(text: str) -> Iterator[list[str]]:
+    """The cells of every line of the Markdown tables in a text."""
+    for line in text.splitlines():
+        if line.startswith("| "):
+            yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def measured() -> dict[tuple[str, str], Figures]:
+    """By test set and system, from docs/benchmarks.md."""
+    return {
+        (cells[0].partition(" (")[0], cells[1]): tuple(cells[2:])
+        for cells in rows(read("docs/benchmarks.md"))
+        if len(cells) == 7 and re.fullmatch(r"\d+\.\d", cells[2])
+    }
+
+
+def test_the_table_is_complete() -> None:
+    found = measured()
+    assert {system for _, system in found} >= {"default", "yake", "keybert", "textrank", "tfidf"}
+    assert len({corpus for corpus, _ in found}) == len(CORPORA)
+
+
+def test_the_readme_quotes_the_benchmarks() -> None:
+    text = " ".join(read("README.md").split())
+    default, yake = measured()["KP20k", "default"], measured()["KP20k", "yake"]
+    ours = f"F1@5 {default[0]} and F1@M {default[1]}, its absent ones F1@M {default[3]}"
+    assert ours in text
+    assert f"YAKE's present phrases have {yake[0]} and {yake[1]}" in text
+
+
+def test_the_model_card_has_the_figures_of_the_benchmarks() -> None:
+    quality = read("docs/model-card.md").partition("## Quality")[2].partition("\n## ")[0]
+    lines = [cells for cells in rows(quality) if re.fullmatch(r"\d+\.\d", cells[1])]
+    named = {cells[0].partition(" (")[0]: tuple(cells[1:]) for cells in lines}
+    found = {name: named[name] for name in NAMES.values()}
+    expected = {
+        corpus: figures for (corpus, system), figures in measured().items() if system == "default"
+    }
+    assert found == expected
+
+
+def test_the_results_quote_the_benchmarks() -> None:
+    text = " ".join(read("docs/results.md").split())
+    default = measured()["KP20k", "default"]
+    assert f"has present F1@M {default[1]} and absent F1@M {default[3]} on KP20k" in text
+
+
+@pytest.mark.slow
+@needs_data
+@pytest.mark.parametrize("name", CORPORA)
+def test_the_shipped_model_has_the_figures_of_the_benchmarks(name: str) -> None:
+    (corpus,) = read_corpora(DATA, [name], None)
+    predictions = list(load("default").predict(corpus.documents))
+    found = evaluate(
+        corpus.documents, predictions, protocol=corpus.protocol, metrics=METRICS, match="line"
+    )
+    figures = tuple(f"{100 * found[metric]:.1f}" for metric in METRICS)
+    assert figures == measured()[NAMES[name], "default"]

@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests run beside each other, one torch thread each: small models gain nothing from more.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: demo test slow check check-static fuzz mutants lock format clean
+.PHONY: demo test slow check check-static fuzz retry mutants lock format clean
 MINUTES ?= 1
 
 demo: .venv/base
@@ -24,9 +24,13 @@ check-static: .venv/full
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# Mutated files of every kind; `make fuzz MINUTES=30` looks longer.
+# Mutated files of every kind; `make fuzz MINUTES=30` looks longer, `INPUTS=2500` is the same everywhere.
 fuzz: .venv/full
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.run --minutes $(MINUTES)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.run --minutes $(MINUTES) $(if $(INPUTS),--inputs $(INPUTS))
+
+# Tests that failed, one at a time: those that measure time need a quiet machine.
+retry: .venv/full
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --last-failed $(OPTIONS)
 
 # Do the tests notice faults? All take about a quarter of an hour: `make mutants MINUTES=20`.
 mutants: .venv/full

@@ -81,7 +81,7 @@ def test_means_do_not_depend_on_the_order_of_annotators(path: Path) -> None:
         (PLAIN + "d2,ben", ":5: has 2 cells, the header 3"),
         (PLAIN + "d2,ben,3,5", ":5: has 4 cells, the header 3; put cells that contain ','"),
         (PLAIN + "d1,ben,4", ":5: annotator 'ben' rates document 'd1' again, first in line 4"),
-        (PLAIN + '"d2,ben,4\n', ":5: is not a proper row"),
+        (PLAIN + '"d2,ben,4\n', ":5: is not a valid row"),
         (PLAIN + 'd2,"b\ne\nn",4\nd3,ann,x', ":8: 'rating' is 'x'"),
     ],
 )

@@ -1,6 +1,7 @@
 """Fuzzing: mutated files of the corpus must be read, or refused with an error of ours.
 
     python -m tests.fuzz.run --minutes 1            # all targets in turn (make fuzz)
+    python -m tests.fuzz.run --inputs 2500          # at most: the same ones on every machine
     python -m tests.fuzz.run --only pdf --minutes 30
     python -m tests.fuzz.run --atheris html -- -max_total_time=600
 
@@ -82,14 +83,14 @@ def keep(target: str, content: bytes, what: str) -> None:
     print(f"{target}: {what[:200]}: {path}", flush=True)  # noqa: T201
 
 
-def fuzz(targets: list[str], seconds: float, seed: int) -> int:
-    """Give each target its share of the time; returns how many inputs failed."""
+def fuzz(targets: list[str], seconds: float, seed: int, most: int | None = None) -> int:
+    """Give each target its share of the time, or `most` inputs; returns how many failed."""
     failed = 0
     for target in targets:
         rng = random.Random(f"{seed} {target}")
         seeds = corpus(target)
         end, count = time.monotonic() + seconds / len(targets), 0
-        while time.monotonic() < end:
+        while time.monotonic() < end and (most is None or count < most):
             content = mutated(rng.choice(seeds), seeds, rng)
             count += 1
             what = problem(target, content)
@@ -118,6 +119,7 @@ def guided(target: str, options: list[str]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=1.0, help="of all targets together")
+    parser.add_argument("--inputs", type=int, help="of each target, at most")
     parser.add_argument("--only", choices=TARGETS, help="one target")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--atheris", choices=TARGETS, help="fuzz a target guided by coverage")
@@ -127,7 +129,7 @@ def main() -> int:
         guided(chosen.atheris, chosen.options)
         return 0
     targets = [chosen.only] if chosen.only else list(TARGETS)
-    return 1 if fuzz(targets, 60 * chosen.minutes, chosen.seed) else 0
+    return 1 if fuzz(targets, 60 * chosen.minutes, chosen.seed, chosen.inputs) else 0
 
 
 if __name__ == "__main__":

@@ -50,3 +50,8 @@ def test_mutations_follow_from_the_seed() -> None:
     assert first == second
     assert len(set(first)) == 1
     assert mutated(seeds[0], seeds, random.Random(4)) != first[0]
+
+
+def test_a_number_of_inputs_bounds_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.fuzz(["config"], 60.0, seed=0, most=7) == 0
+    assert "config: 7 inputs" in capsys.readouterr().out

@@ -7,7 +7,6 @@ for each score; they may also be JSON lines, in which every field that is a numb
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from keywright import delimited
 from keywright.data.records import explain
 from keywright.errors import DataError
 from keywright.files import NOT_JSON, first_lines, read_lines
@@ -208,17 +208,7 @@ def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, st
     lines = (line + "\n" for _, line in read_lines(path))
     header = next(lines, "")
     columns, delimiter = _header(header, needed, path)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        number = reader.line_num + 2  # after the header, which the reader has not seen
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise DataError(
-                f"is not a proper row ({error}); look for a lone double quote", path, number
-            ) from None
-        if cells is None:
-            return
+    for number, cells in delimited.rows(lines, delimiter, path, first=2):
         if not any(map(str.strip, cells)):
             continue
         if len(cells) != len(columns):
@@ -255,9 +245,6 @@ def _header(header: str, needed: Sequence[str], path: Path) -> tuple[list[str], 
 
 
 def _names(header: str, delimiter: str, path: Path) -> list[str]:
-    try:
-        cells = next(csv.reader([header], delimiter=delimiter), [])
-    except csv.Error as error:
-        raise DataError(f"is not a proper header ({error})", path, 1) from None
+    cells = delimited.cells(header, delimiter, path)
     names = [cell.strip() for cell in cells]
     return [name.lower() if name.lower() in _COLUMNS else name for name in names]

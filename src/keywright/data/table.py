@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from keywright import delimited
 from keywright.errors import DataError
 from keywright.files import read_lines
 from keywright.types import Document
@@ -15,7 +15,6 @@ SUFFIXES = (".csv", ".tsv")
 TITLES = ("title",)
 TEXTS = ("text", "body", "abstract", "question", "content", "description")
 KEYPHRASES = ("keyphrases", "keywords", "tags", "keyphrase", "keyword")
-LONGEST_CELL = 1 << 24  # characters; Python's own limit is shorter than a long report
 _SEPARATORS = ("|", ";", ",")  # of keyphrases in a cell: the first that a cell contains
 
 
@@ -36,7 +35,7 @@ def is_table(path: str | Path) -> bool:
 def read_table(path: str | Path, columns: Columns) -> Iterator[Document]:
     """The documents of a table with keyphrases, streamed."""
     delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else ","
-    rows = _rows(path, delimiter)
+    rows = delimited.rows((line + "\n" for _, line in read_lines(path)), delimiter, path)
     header = [cell.strip() for _, row in [next(rows, (1, []))] for cell in row]
     if not any(header):
         raise DataError("is empty or starts with an empty line; a table needs a header", path, 1)
@@ -59,21 +58,6 @@ def read_table(path: str | Path, columns: Columns) -> Iterator[Document]:
             body=row[text or 0].strip(),
             keyphrases=_split(row[keyphrases or 0], columns.separator),
         )
-
-
-def _rows(path: str | Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows, each with the number of its last line."""
-    lines = (line + "\n" for _, line in read_lines(path))
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise DataError(f"is not valid CSV: {error}", path, reader.line_num) from None
-        if row is None:
-            return
-        yield reader.line_num, row
 
 
 def _place(

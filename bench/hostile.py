@@ -2,6 +2,7 @@
 
     python -m bench.hostile                     # one minute
     python -m bench.hostile --minutes 30        # a soak: memory and open files must stay flat
+    python -m bench.hostile --minutes 30 --attackers 1 --pause 1    # beside other work
 
 It starts the real service. Honest clients ask for the keyphrases of one sentence, a few times per
 second. At the same time hostile clients send endless dots and numbers, huge and half-sent bodies,
@@ -31,7 +32,6 @@ from keywright.tables import Row
 
 SENTENCE = b'{"text": "Heat pumps warm old houses when radiators are enlarged."}'
 HONEST = 4
-PAUSE = 0.25  # seconds between the requests of an honest client
 MOST_P99 = 1.0
 MOST_GROWTH = 0.10  # of the memory, between a fifth of the time and the end
 SPARE_FILES = 10  # more open files at the end than at the beginning
@@ -156,7 +156,7 @@ async def attack(server: Server, end: float, rng: random.Random, watch: Watch) -
         await asyncio.sleep(0.05)
 
 
-async def ask_honestly(server: Server, end: float, done: Load) -> None:
+async def ask_honestly(server: Server, end: float, pause: float, done: Load) -> None:
     """One honest client on one connection, which it opens again only if the service closed it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     while time.perf_counter() < end:
@@ -166,7 +166,7 @@ async def ask_honestly(server: Server, end: float, done: Load) -> None:
         done.statuses[status] += 1
         if status == "200":
             done.took.append(time.perf_counter() - sent)
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(pause)
     writer.close()
 
 
@@ -184,12 +184,15 @@ def observed(server: Server, seconds: float) -> Sample:
     return Sample(seconds, server.memory(), files, len(children))
 
 
-async def attacked(server: Server, seconds: float, attackers: int, watch: Watch) -> Load:
+async def attacked(server: Server, options: argparse.Namespace, watch: Watch) -> Load:
+    seconds = 60 * options.minutes
     done, end = Load(), time.perf_counter() + seconds
-    honest = [asyncio.create_task(ask_honestly(server, end, done)) for _ in range(HONEST)]
+    honest = [
+        asyncio.create_task(ask_honestly(server, end, options.pause, done)) for _ in range(HONEST)
+    ]
     others = [
         asyncio.create_task(attack(server, end, random.Random(number), watch))
-        for number in range(attackers)
+        for number in range(options.attackers)
     ]
     watching = asyncio.create_task(sample(server, end, watch))
     for outcome in await asyncio.gather(*honest, return_exceptions=True):
@@ -239,10 +242,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--attackers", type=int, default=4)
+    parser.add_argument(
+        "--pause", type=float, default=0.25, help="seconds between an honest client's requests"
+    )
     options = parser.parse_args()
     watch = Watch()
     with serving("--threads", "1") as server:
-        done = asyncio.run(attacked(server, 60 * options.minutes, options.attackers, watch))
+        done = asyncio.run(attacked(server, options, watch))
     judge(done, watch)
 
 

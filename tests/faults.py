@@ -88,6 +88,8 @@ def run(action: Callable[[], object], at: int = NO_FAULT, mode: Mode = "error") 
             outcome = DONE
         except (KeywrightError, SystemExit):
             outcome = REFUSED
+        except OSError as error:
+            outcome = REFUSED if error.errno == errno.ENOSPC else FAULT  # `cli.main` reports it
         except BaseException:
             traceback.print_exc()
         sender.send(disk.events)

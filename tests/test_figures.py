@@ -15,7 +15,8 @@ from bench.quality import METRICS
 from bench.systems import CORPORA, DATA, read_corpora
 
 from keywright.evaluate import evaluate
-from keywright.predictor import load
+from keywright.predictor import DEFAULT_FOLDER, load
+from keywright.ranking.model import read_manifest
 from tests.shared import needs_data
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -79,6 +80,34 @@ def test_the_results_quote_the_benchmarks() -> None:
     text = " ".join(read("docs/results.md").split())
     default = measured()["KP20k", "default"]
     assert f"has present F1@M {default[1]} and absent F1@M {default[3]} on KP20k" in text
+
+
+def test_the_model_card_counts_the_features_of_the_model() -> None:
+    text = read("docs/model-card.md")
+    manifest = read_manifest(DEFAULT_FOLDER)
+    assert manifest.start is not None
+    for wording, features in (
+        ("over {} features of a present candidate and {} of an absent", manifest.start.features),
+        ("over {} and {} features", manifest.features),
+    ):
+        assert wording.format(len(features["present"]), len(features["absent"])) in text
+
+
+def test_the_model_card_sums_up_its_table_of_calibration() -> None:
+    text = read("docs/model-card.md")
+    table = [cells for cells in rows(text) if re.search(", (present|absent)$", cells[0])]
+    assert len(table) == 2 * len(CORPORA)
+    adapted = max(float(cells[5].partition(" ")[0]) for cells in table)
+    correct = [float(cells[3]) for cells in table if cells[0].endswith("absent")]
+    assert f"to {adapted} points or less" in text
+    assert f"({min(correct)}–{max(correct)}% of them" in text
+
+
+def test_the_results_sum_up_their_table_of_training() -> None:
+    text = read("docs/results.md")
+    table = text.partition("## Training")[2].partition("\n## ")[0]
+    minutes = [float(cells[2]) for cells in rows(table) if cells[1].replace(",", "").isdigit()]
+    assert f"{min(minutes):.0f} to {max(minutes):.0f} minutes" in text
 
 
 @pytest.mark.slow

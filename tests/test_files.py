@@ -201,7 +201,7 @@ def left_behind(place: Path, kill: bool) -> subprocess.Popen[str]:
         "place = Path(sys.argv[1])\n"
         "with atomic_write(place) as file, draft_folder(place) as folder:\n"
         "    file.write('half'); file.flush(); (folder / 'inner').touch()\n"
-        "    print('ready', flush=True); time.sleep(60)\n"
+        "    print('ready', flush=True); time.sleep(600)\n"
     )
     command = [sys.executable, "-c", code, str(place)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -38,7 +38,7 @@ def imported(*arguments: object) -> set[str]:
         [sys.executable, "-c", RUN, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     return set(json.loads(done.stderr.splitlines()[-1]))
@@ -58,7 +58,7 @@ def test_a_verb_imports_no_other_verb() -> None:
         "print(*(name for name in sys.modules if name.startswith('keywright.cli.')))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
     )
     verbs = {name for name in done.stdout.split() if not name.startswith("keywright.cli._")}
     assert verbs == {"keywright.cli.evaluate"}
@@ -96,7 +96,7 @@ def test_generation_imports_nothing_heavy(tmp_path: Path) -> None:
 def test_evaluate_is_the_function_whatever_was_imported_before(code: str) -> None:
     """The package loads it on first use, and a module of the same name defines it."""
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=600
     )
     assert "DataError" in done.stderr  # there are no documents
     assert "module" not in done.stderr.splitlines()[-1]

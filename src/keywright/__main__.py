@@ -1,4 +1,4 @@
-"""`python -m keywright`, which is also what `accelerate launch -m keywright` runs."""
+"""`python -m keywright`, which is also what `torchrun -m -- keywright` runs."""
 
 from keywright.cli import main
 

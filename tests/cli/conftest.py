@@ -18,7 +18,7 @@ def keywright() -> Run:
             [sys.executable, "-c", "from keywright.cli import main; main()", *map(str, arguments)],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
             **options,  # type: ignore[call-overload]
         )

@@ -19,7 +19,7 @@ def test_a_full_disk_under_standard_output_is_one_line(tmp_path: Path) -> None:
     with FULL.open("w") as full:
         done = subprocess.run(
             [sys.executable, "-c", "from keywright.cli import main; main()", *command],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, check=False,
         )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == (

@@ -9,7 +9,7 @@ from keywright.data.documents import read_documents
 from keywright.evaluate import evaluate
 from keywright.generation.engine import Keywright
 from keywright.predictor import DEFAULT_FOLDER, load
-from keywright.ranking.model import is_ranker
+from keywright.ranking.model import Ranker, RankerOptions, is_ranker
 from keywright.types import Document, Prediction
 from tests.generation.stored import KEYPHRASES, documents, predicted
 from tests.shared import SHARED, needs_data
@@ -36,6 +36,13 @@ def test_the_stored_documents_exercise_the_model() -> None:
     assert any(len(document.text.split()) > 400 for document in given)  # several windows
     assert sum(phrase.present for phrases in found for phrase in phrases) > 30
     assert sum(not phrase.present for phrases in found for phrase in phrases) > 2
+
+
+def test_forty_absent_candidates_are_scored() -> None:
+    """Few of them are ever recommended; `--top 0` and recall at 10 see the others."""
+    given = documents()
+    for judged in Ranker(DEFAULT_FOLDER, RankerOptions()).judged(given):
+        assert len(judged.absent().phrases) == 40
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ class FakeEngine:
         self.open = threading.Event()
         self.open.set()
         self.begun = threading.Event()
+        self.inside = 0  # documents of the latest batch
         self.batches: list[int] = []
 
     def __reduce__(self) -> tuple[type[FakeEngine], tuple[bool]]:
@@ -32,8 +33,9 @@ class FakeEngine:
         self, texts: Iterable[Document], selection: Selection, /
     ) -> Iterator[list[Keyphrase]]:
         documents = list(texts)
+        self.inside = len(documents)
         self.begun.set()
-        assert self.open.wait(20)
+        assert self.open.wait(60)
         self.batches.append(len(documents))
         return iter([_keyphrases(document) for document in documents])
 

@@ -11,12 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 import uvicorn
 
 from keywright.serving.app import Settings, create_app
 from keywright.serving.limits import Limits
 from keywright.serving.server import listen, server
 from tests.serving.fakes import FakeEngine
+
+PATIENCE = 60.0  # seconds; a busy machine may need some of them
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,10 @@ class Local:
         return f"http://127.0.0.1:{self.port}"
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+
+    def get(self, path: str) -> httpx.Response:
+        return httpx.get(f"{self.address}{path}", timeout=PATIENCE)
 
     def connections(self) -> int:
         return len(self.server.server_state.connections)
@@ -50,11 +56,11 @@ def local(**limits: Any) -> Iterator[Local]:
     finally:
         engine.open.set()
         running.should_exit = True
-        thread.join(20)
+        thread.join(PATIENCE)
     assert not thread.is_alive()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "the condition was never met"

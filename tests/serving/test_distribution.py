@@ -138,8 +138,8 @@ def test_systemd_accepts_the_unit_and_rates_it_safe(tmp_path: Path) -> None:
     # The program is not installed on this machine where the guide puts it.
     copy.write_text(UNIT.read_text().replace(program, sys.executable))
     verify = [str(ANALYSE), "verify", "--man=no", str(copy)]
-    done = subprocess.run(verify, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(verify, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     exposure = [str(ANALYSE), "security", "--offline=true", "--threshold=20", str(copy)]
-    done = subprocess.run(exposure, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(exposure, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-500:]

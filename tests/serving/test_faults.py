@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from keywright.serving.log import LOGGER
-from tests.serving.local import Local, local, request, wait_until
+from tests.serving.local import PATIENCE, Local, local, request, wait_until
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -38,14 +38,20 @@ def refused(response: http.client.HTTPResponse, status: int, code: str) -> str:
 
 
 def asked(server: Local, text: str = "bees dance") -> httpx.Response:
-    return httpx.post(f"{server.address}/v1/keyphrases", json={"text": text}, timeout=20)
+    return httpx.post(f"{server.address}/v1/keyphrases", json={"text": text}, timeout=PATIENCE)
 
 
-def trickle(connection: socket.socket) -> float:
-    """Send a byte now and then until the server answers or disconnects; the seconds it took."""
-    began = time.monotonic()
+def serves(server: Local) -> bool:
+    """A request is answered, at the latest after a stall of the machine: `seconds` may be 1."""
+    wait_until(lambda: asked(server).status_code == 200)
+    return True
+
+
+def trickle(connection: socket.socket) -> bool:
+    """Send a byte now and then: whether the server answers or disconnects at last."""
+    end = time.monotonic() + PATIENCE
     connection.settimeout(0.05)
-    while time.monotonic() < began + 10:
+    while time.monotonic() < end:
         try:
             connection.sendall(b"a")
             connection.recv(1, socket.MSG_PEEK)
@@ -53,21 +59,22 @@ def trickle(connection: socket.socket) -> float:
             continue
         except OSError:
             pass  # disconnected
-        break
-    connection.settimeout(20)
-    return time.monotonic() - began
+        connection.settimeout(PATIENCE)
+        return True
+    return False
 
 
 def test_answers_are_sent_without_delay() -> None:
     """The body follows the headers without waiting for the client's delayed ACK, 40 ms or more."""
     with local() as server, server.connect() as connection:
-        seconds = []
-        for _ in range(20):
+
+        def seconds() -> float:
             began = time.perf_counter()
             connection.sendall(GET)
             answer(connection).read()
-            seconds.append(time.perf_counter() - began)
-    assert min(seconds) < 0.02
+            return time.perf_counter() - began
+
+        assert any(seconds() < 0.03 for _ in range(200))
 
 
 def test_a_model_error_gives_500_with_an_id_and_the_next_request_is_served() -> None:
@@ -81,12 +88,15 @@ def test_a_model_error_gives_500_with_an_id_and_the_next_request_is_served() -> 
 
 
 def test_slow_headers_are_disconnected() -> None:
-    with local(seconds=1) as server, server.connect() as slow:
-        slow.sendall(b"GET /healthz HTTP/1.1\r\nX-Long: ")
-        assert 0.9 < trickle(slow) < 10
-        assert "1 seconds" in refused(answer(slow), 408, "timeout")
-        wait_until(lambda: server.connections() == 0)
-        assert asked(server).status_code == 200
+    with local(seconds=1) as server:
+        began = time.monotonic()
+        with server.connect() as slow:
+            slow.sendall(b"GET /healthz HTTP/1.1\r\nX-Long: ")
+            assert trickle(slow)
+            assert time.monotonic() - began > 0.9
+            assert "1 seconds" in refused(answer(slow), 408, "timeout")
+            wait_until(lambda: server.connections() == 0)
+            assert serves(server)
 
 
 def test_a_silent_connection_is_closed() -> None:
@@ -97,11 +107,11 @@ def test_a_silent_connection_is_closed() -> None:
 def test_a_slow_body_is_disconnected() -> None:
     with local(seconds=1) as server, server.connect() as slow:
         slow.sendall(request(b'{"text": "', length=1_000_000))
-        assert trickle(slow) < 10
+        assert trickle(slow)
         refused(answer(slow), 408, "timeout")
-        assert trickle(slow) < 10  # it continues after the answer
+        assert trickle(slow)  # it continues after the answer
         wait_until(lambda: server.connections() == 0)
-        assert asked(server).status_code == 200
+        assert serves(server)
 
 
 def test_a_client_that_does_not_read_its_answer_is_disconnected() -> None:
@@ -113,9 +123,9 @@ def test_a_client_that_does_not_read_its_answer_is_disconnected() -> None:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.connect(("127.0.0.1", server.port))
         deaf.sendall(request({"text": text, "top": 2}))
-        assert server.engine.begun.wait(20)
+        assert server.engine.begun.wait(PATIENCE)
         wait_until(lambda: server.connections() == 0)
-        assert asked(server).status_code == 200
+        assert serves(server)
 
 
 def test_a_client_that_sends_requests_and_never_reads_is_disconnected() -> None:
@@ -123,24 +133,24 @@ def test_a_client_that_sends_requests_and_never_reads_is_disconnected() -> None:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.connect(("127.0.0.1", server.port))
         deaf.settimeout(0.5)
-        with pytest.raises(TimeoutError):
+        with pytest.raises((TimeoutError, ConnectionError)):  # the server reads no more of it
             deaf.sendall(GET.replace(b"healthz", b"openapi.json") * 1_000_000)
         wait_until(lambda: server.connections() == 0)
-        assert asked(server).status_code == 200
+        assert serves(server)
 
 
 def test_requests_of_a_disconnected_client_are_not_started() -> None:
     with local(batch=1) as server, server.connect() as first:
         server.engine.open.clear()
         first.sendall(request({"text": "ants"}))
-        assert server.engine.begun.wait(20)
+        assert server.engine.begun.wait(PATIENCE)
         with server.connect() as gone:
             gone.sendall(request({"documents": ["bees", "wasps"]}))
             wait_until(lambda: waiting(server) == 2)
         wait_until(lambda: waiting(server) == 0)
         server.engine.open.set()
         assert answer(first).status == 200
-        assert asked(server).status_code == 200
+        assert serves(server)
     assert server.engine.batches == [1, 1]
 
 
@@ -149,15 +159,15 @@ def test_a_disconnect_during_the_models_work_does_no_harm() -> None:
         with server.connect() as gone:
             server.engine.open.clear()
             gone.sendall(request({"text": "ants"}))
-            assert server.engine.begun.wait(20)
+            assert server.engine.begun.wait(PATIENCE)
         wait_until(lambda: server.connections() == 0)
         server.engine.open.set()
-        assert asked(server).status_code == 200
+        assert serves(server)
 
 
 def waiting(server: Local) -> int:
     """How many documents wait for the model, according to the metrics."""
-    lines = httpx.get(f"{server.address}/metrics").text.splitlines()
+    lines = server.get("/metrics").text.splitlines()
     (line,) = (line for line in lines if line.startswith("keywright_queue_documents "))
     return int(float(line.split()[1]))
 
@@ -170,7 +180,7 @@ def test_a_body_that_is_cut_off_is_not_processed(caplog: pytest.LogCaptureFixtur
         with server.connect() as gone:
             gone.sendall(request(b'{"text": "bees"}', length=500))
         wait_until(lambda: statuses() == [499])
-        assert asked(server).status_code == 200
+        assert serves(server)
     assert server.engine.batches == [1]
 
 
@@ -190,7 +200,7 @@ def test_a_client_that_closes_after_sending_too_much_can_read_why() -> None:
             {"Content-Type": "application/json"},  # urllib adds Connection: close
         )
         with pytest.raises(urllib.error.HTTPError) as error:
-            urllib.request.urlopen(asking, timeout=20)
+            urllib.request.urlopen(asking, timeout=PATIENCE)
         assert error.value.code == 413
         assert json.loads(error.value.read())["error"]["code"] == "body_too_large"
 
@@ -213,7 +223,7 @@ def test_too_many_open_requests_are_told_to_retry_later() -> None:
             response = answer(late)
             assert int(response.headers["Retry-After"]) >= 1
             refused(response, 503, "busy")
-            assert httpx.get(f"{server.address}/healthz").status_code == 200
+            assert server.get("/healthz").status_code == 200
             late.sendall(whole[-5:])  # the rest of the refused request is dropped
         wait_until(lambda: not busy(server))
         late.sendall(whole)
@@ -221,7 +231,7 @@ def test_too_many_open_requests_are_told_to_retry_later() -> None:
 
 
 def busy(server: Local) -> bool:
-    return httpx.get(f"{server.address}/docs").status_code == 503
+    return server.get("/docs").status_code == 503
 
 
 def answered(connections: list[socket.socket]) -> list[socket.socket]:
@@ -233,21 +243,19 @@ def answered(connections: list[socket.socket]) -> list[socket.socket]:
 
 
 def test_many_connections_are_answered_or_told_to_retry_later() -> None:
-    with local(queue=64) as server, ExitStack() as stack:
+    with local(queue=64, seconds=PATIENCE) as server, ExitStack() as stack:
         many = [stack.enter_context(server.connect()) for _ in range(400)]
         server.engine.open.clear()
         for connection in many:
             connection.sendall(request({"text": "bees"}))
-        # The model is blocked: every answer now is a refusal.
-        wait_until(lambda: len(answered(many)) >= 400 - 64 - 32)
+        # The model is blocked: every answer now is a refusal, and all others wait or are inside.
+        wait_until(lambda: len(answered(many)) + waiting(server) + server.engine.inside == 400)
         refusals = answered(many)
-        while time.sleep(0.5) or len(answered(many)) > len(refusals):  # a busy machine refuses late
-            refusals = answered(many)
         server.engine.open.set()
-        assert len(refusals) <= 400 - 64
+        assert 400 - 64 - 32 <= len(refusals) <= 400 - 64
         taken = [connection for connection in many if connection not in refusals]
         assert {answer(connection).status for connection in taken} == {200}
         for response in map(answer, refusals):
             assert int(response.headers["Retry-After"]) >= 1
             refused(response, 503, "busy")
-        assert asked(server).status_code == 200
+        assert serves(server)

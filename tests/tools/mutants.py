@@ -5,8 +5,9 @@
     python -m tests.tools.mutants --only guard    # those whose file or name contains "guard"
 
 The source is copied to a temporary folder, so that the working tree is never changed. Heavy
-libraries are imported once, and each mutant is tested in a forked process. The exit code is 1 if a
-mutant survives.
+libraries are imported once, and each mutant is tested in a forked process. The same tests
+have to pass without the fault, or their failure would show nothing. The exit code is 1 if a mutant
+survives.
 """
 
 from __future__ import annotations
@@ -105,6 +106,7 @@ def main() -> int:
     began = time.monotonic()
     wanted = [m for m in mutants() if chosen.only in m.name or chosen.only in m.file]
     survived: list[str] = []
+    passing: set[tuple[str, ...]] = set()  # tests that pass without a fault
     tried = 0
     with tempfile.TemporaryDirectory() as folder:
         package = copied(Path(folder))
@@ -113,6 +115,9 @@ def main() -> int:
                 break
             tried += 1
             began_one = time.monotonic()
+            if mutant.tests not in passing and is_killed(package, mutant.tests):
+                raise SystemExit(f"these fail without any fault: pytest {' '.join(mutant.tests)}")
+            passing.add(mutant.tests)
             place = package / mutant.file
             original = place.read_text(encoding="utf-8")
             place.write_text(mutant.mutated(package), encoding="utf-8")

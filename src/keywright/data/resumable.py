@@ -21,6 +21,7 @@ from keywright.files import NOT_JSON, atomic_write, exclusive, refuse_device
 
 _CHUNK = 1 << 20
 _COMPRESSED = (".gz", ".xz", ".zst")
+HASH = "_sha256"  # the end of a key whose value is the hash of something
 
 
 class Lines:
@@ -116,10 +117,14 @@ def _require_same(origin: Any, note: Path, part: Path) -> None:
     for key in sorted(origin.keys() | before.keys()):
         if origin.get(key) != before.get(key):
             raise DataError(
-                f"cannot be continued: {key} was {before.get(key)!r} and is {origin.get(key)!r} "
-                "now; --force starts again",
-                part,
+                f"cannot be continued: {_changed(key, before, origin)}; --force starts again", part
             )
+
+
+def _changed(key: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    if key.endswith(HASH):
+        return f"the {key.removesuffix(HASH)} have changed since it was begun"
+    return f"{key} was {before.get(key)!r} and is {now.get(key)!r} now"
 
 
 def _whole_lines(part: Path) -> int:

@@ -1,7 +1,8 @@
-"""The processes that train together: one by default, several under `accelerate launch`."""
+"""The processes that train together: one by default, several under `torchrun`."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import accelerate
@@ -14,7 +15,9 @@ class Processes:
     """This process, and sums over all processes."""
 
     def __init__(self) -> None:
-        self._state = accelerate.PartialState()
+        # Without this accelerate takes every process for the only one, unless there are GPUs.
+        together = int(os.environ.get("WORLD_SIZE", "1")) > 1
+        self._state = accelerate.PartialState(cpu=together and not torch.accelerator.is_available())
         self.rank: int = self._state.process_index
         self.count: int = self._state.num_processes
         self.main: bool = self._state.is_main_process

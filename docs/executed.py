@@ -3,8 +3,8 @@
     python -m docs.executed                          # all
     python -m docs.executed tag-your-files           # one
 
-A tutorial is Markdown. A block with a title is a file, `sh` blocks are commands, `python` blocks are
-code, and a `text` block after one of them is what it printed. Blocks without a language are not run.
+A tutorial is Markdown. A block with a title is a file, `sh` blocks are commands, `python` blocks
+are code, and a `text` block after one of them is what it printed. Other blocks are not run.
 `tests/test_tutorials.py` runs the tutorials, too, and compares what they print except for numbers.
 """
 

@@ -17,6 +17,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -55,21 +56,24 @@ def page(file: Path) -> None:
     """The service's page with the keyphrases of its example."""
     from tests.chromium import browser
 
-    with _service() as address, tempfile.TemporaryDirectory() as profile:
-        with browser(Path(profile)) as tab:
-            tab.look(1200, 1000)
-            tab.open(address)
-            tab.click("#example")
-            tab.run(
-                "new Promise((resolve) => { const look = () => document.querySelector('.chip') ? "
-                "resolve() : setTimeout(look, 50); look(); })"
-            )
-            tab.run("scrollTo(0, 0)")
-            tab.screenshot(file)
+    with (
+        _service() as address,
+        tempfile.TemporaryDirectory() as profile,
+        browser(Path(profile)) as tab,
+    ):
+        tab.look(1200, 1000)
+        tab.open(address)
+        tab.click("#example")
+        tab.run(
+            "new Promise((resolve) => { const look = () => document.querySelector('.chip') ? "
+            "resolve() : setTimeout(look, 50); look(); })"
+        )
+        tab.run("scrollTo(0, 0)")
+        tab.screenshot(file)
 
 
 @contextlib.contextmanager
-def _service():  # type: ignore[no-untyped-def]
+def _service() -> Iterator[str]:
     command = [sys.executable, "-m", "keywright", "serve", "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:

@@ -3,8 +3,8 @@
     make release-check                    # builds both into dist/, then checks them
     python -m tests.tools.release dist    # checks the files of a folder
 
-Every file is installed alone, without the repository on the path. It then has to generate keyphrases
-with the shipped model and to score predictions, while every network connection is refused.
+Every file is installed alone, without the repository on the path. It then has to generate
+keyphrases with the shipped model and to score predictions, while every connection is refused.
 """
 
 from __future__ import annotations

@@ -47,8 +47,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_commands(command: str, files: Path) -> None:
     program, *arguments = shlex.split(command)
     assert program == "keywright"
-    if "textrank" in arguments:
-        pytest.importorskip("textblob", reason="needs keywright[extractors]")
     done = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
 

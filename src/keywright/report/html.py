@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -12,6 +10,7 @@ from string import Template
 
 from keywright.report import browser, figures, tables
 from keywright.report.findings import Findings
+from keywright.report.policy import policy
 from keywright.report.summary import summary
 from keywright.report.values import Figure, Gallery
 from keywright.tables import Cell, Table
@@ -28,8 +27,7 @@ def render(
     pages = browser.pages(findings, documents)
     data = {"systems": findings.systems, "total": findings.documents, "documents": pages}
     return Template(_resource("report.html")).substitute(
-        # Only this script may run, whatever the texts of the documents contain.
-        policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}",
+        policy=policy(style, script),
         title=escape(f"Keyphrase report: {', '.join(findings.systems)}"),
         style=style,
         script=script,
@@ -46,10 +44,6 @@ def render(
 
 def _resource(name: str) -> str:
     return files("keywright.report").joinpath("page", name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _lead(findings: Findings) -> str:

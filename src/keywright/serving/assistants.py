@@ -1,7 +1,7 @@
 """The tools of the MCP server (Model Context Protocol): keyphrases for assistants and pipelines.
 
-`Tools` is what they do, under the limits of the HTTP service; `server` offers them to clients. Files
-are read only below the folders that the user has named, in a process of their own.
+`Tools` is what they do, under the limits of the HTTP service; `server` offers them to clients.
+Files are read only below the folders that the user has named, in a process of their own.
 """
 
 from __future__ import annotations

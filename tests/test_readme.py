@@ -77,3 +77,8 @@ def test_the_picture_of_the_terminal_is_up_to_date(monkeypatch: pytest.MonkeyPat
     missing = [phrase for phrase in phrases if phrase not in " ".join(shown.split())]
     assert not missing, "run python -m docs.pictures"
     assert "http" not in re.sub(r'xmlns="[^"]+"|<!--.*?-->', "", svg)
+
+
+def test_the_mark_is_the_same_everywhere() -> None:
+    page = ROOT / "src" / "keywright" / "serving" / "page" / "mark.svg"
+    assert page.read_bytes() == (PICTURES / "mark.svg").read_bytes()

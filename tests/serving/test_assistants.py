@@ -103,8 +103,8 @@ def test_limits(engine: Keywright, tmp_path: Path) -> None:
     refused: dict[str, Coroutine[Any, Any, dict[str, Any]]] = {
         "at most 100 are": tools.keyphrases("word " * 40),
         "at most 50 are": tools.keyphrases_of_file("long.txt"),
-        "vocabulary has 10,001": tools.tag("a text", ["tag"] * 10_001),
-        "characters": tools.tag("a text", ["tag" * 50]),
+        "vocabulary has 1,001": tools.tag("a text", [f"tag {n}" for n in range(1001)]),
+        "at most 200 are": tools.tag("a text", ["tag" * 100]),
         "contains no terms": tools.tag("a text", [" "]),
         "has no text": tools.keyphrases(" "),
         "65 documents": tools.evaluate_predictions(["a"] * 65, [["a"]] * 65, [["a"]] * 65),

@@ -18,7 +18,7 @@ from keywright.evaluate import Evaluation, evaluate
 from keywright.generation.engine import Keywright, Selection
 from keywright.serving import messages
 from keywright.serving.limits import Limits
-from keywright.serving.refusal import RefusalError, too_long
+from keywright.serving.refusal import RefusalError
 from keywright.serving.uploads import Uploads
 from keywright.types import Document
 from keywright.vocabularies.term import Term
@@ -27,7 +27,6 @@ from keywright.vocabularies.terms import Terms
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-MOST_TERMS = 10_000
 INSTRUCTIONS = (
     "Keyphrases of texts and files, each with the probability that an author would choose it; 30% "
     "is high. `present` phrases occur in the text, the others describe it in other words. Use "
@@ -93,20 +92,8 @@ class Tools:
 
         `vocabulary` lists the tags, in the spelling that is returned; no others are returned.
         """
-        if len(vocabulary) > MOST_TERMS:
-            raise ConfigError(
-                f"vocabulary has {len(vocabulary):,} terms; at most {MOST_TERMS:,} are allowed"
-            )
-        names: dict[str, str] = {}  # repeats would be ambiguous
-        for given in vocabulary:
-            if name := " ".join(given.split()):
-                names.setdefault(name.casefold(), name)
-        if not names:
-            raise ConfigError("vocabulary contains no terms")
-        characters = sum(map(len, names))
-        if characters > self._limits.characters:
-            raise too_long(characters, self._limits.characters)
-        terms = Terms(Term(text=name) for name in names.values())
+        names = messages.terms(vocabulary, self._limits)
+        terms = Terms(Term(text=name) for name in names)
         document = self._document(text)
         engine = await asyncio.to_thread(self._engine.with_vocabulary, terms)
         return await self._answer(engine, document, Selection(top))

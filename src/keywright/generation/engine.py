@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import shutil
 import tempfile
 import threading
@@ -157,6 +158,15 @@ class Keywright:
         # Predictors need not be safe for threads. One batch at a time costs no speed, because the
         # work inside a batch already uses all cores.
         self._lock = threading.Lock()
+
+    def with_vocabulary(self, vocabulary: Terms, vocabulary_mode: Mode = "only") -> Keywright:
+        """The same model with another vocabulary. It is shared and not loaded again."""
+        made = copy.copy(self)
+        model, window_words, _, _, options = self._settings
+        made._settings = (model, window_words, vocabulary, vocabulary_mode, options)
+        made._loaded = self._loaded.with_terms(name for term in vocabulary for name in term.names)
+        made._keyphrases = _mapping(vocabulary, vocabulary_mode, made._loaded)
+        return made
 
     @property
     def calibrated(self) -> bool:

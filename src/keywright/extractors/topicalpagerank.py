@@ -70,13 +70,15 @@ class TopicModel:
     @cached_property
     def _probabilities(self) -> Array:
         """p(word | topic), [topics, words]."""
-        return self.weights / self.weights.sum(1, keepdims=True)
+        found: Array = self.weights / self.weights.sum(1, keepdims=True)
+        return found
 
     def document(self, stems: Iterable[str]) -> Array:
         """How much of a document each topic is."""
         bag = bag_of(stems, self.numbers)
         gamma = _lda.posterior(bag, self._expected[:, bag.words])
-        return gamma / gamma.sum()
+        shares: Array = gamma / gamma.sum()
+        return shares
 
     def similarities(self, stems: Iterable[str], document: Array) -> dict[str, float]:
         """The cosines of words with a document; unknown words have the smallest one."""

@@ -36,7 +36,7 @@ ROWS = (
     "metrics protocol",
     "protocols reward",
     "evaluate",
-    "lexicons extractors sources vocabularies",
+    "lexicons extractors sources vocabularies llm",
     "nn",
     "models decoding",
     "decoding/strategies runs runtime",

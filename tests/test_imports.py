@@ -26,7 +26,7 @@ CONTRIBUTING = Path(__file__).resolve().parents[1] / "CONTRIBUTING.md"
 # written with a slash; its parent's place is that of all other modules of the parent.
 ROWS = (
     "types errors",
-    "parts files tables progress",
+    "parts files delimited tables progress",
     "config checkpoint",
     "text",
     "lexicon",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -63,7 +63,7 @@ class Engine(Protocol):
 
     def generate(
         self, texts: Iterable[Document], selection: Selection, /
-    ) -> Iterator[list[Keyphrase]]: ...
+    ) -> Iterable[list[Keyphrase]]: ...
 
     def warnings(self, document: Document) -> list[str]: ...
 
@@ -84,7 +84,7 @@ class Generate:
         # What a request selects does not matter here, so that requests share batches.
         found = self.engine.generate(documents, ALL)
         return [
-            Found(keyphrases, self.engine.warnings(document))
+            Found(list(keyphrases), self.engine.warnings(document))
             for document, keyphrases in zip(documents, found, strict=True)
         ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
@@ -66,7 +66,7 @@ class Engine(Protocol):
 
     def generate(
         self, texts: Iterable[Document], selection: Selection, /
-    ) -> Iterator[list[Keyphrase]]: ...
+    ) -> Iterable[list[Keyphrase]]: ...
 
     def warnings(self, document: Document) -> list[str]: ...
 
@@ -109,7 +109,7 @@ class Generate:
             engine = engine.with_vocabulary(Terms(Term(text=name) for name in terms))
         # What a request selects does not matter here, so that requests share batches.
         return [
-            Found(keyphrases, self.engine.warnings(document))
+            Found(list(keyphrases), self.engine.warnings(document))
             for document, keyphrases in zip(documents, engine.generate(documents, ALL), strict=True)
         ]
 

@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests run beside each other, one torch thread each: small models gain nothing from more.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-.PHONY: demo test slow check check-static fuzz retry mutants lock format clean
+.PHONY: demo test slow check check-static fuzz retry mutants lock format docs pictures release-check clean
 MINUTES ?= 1
 FULL := $(if $(LOCKED),--no-deps --require-hashes -r requirements/dev.txt,-c constraints.txt -e '.[train,export,analysis,datasets,minilm,bench,dev]')
 
@@ -45,6 +45,18 @@ format: .venv/full
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The documentation site, in build/site: open build/site/index.html, no server is needed.
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# The pictures of README, from the program itself; the one of the page needs Chromium.
+pictures: .venv/full
+	$(BIN)/python -m docs.pictures
+
+# Builds wheel and sdist into dist/, installs each in a clean environment and uses it offline.
+release-check: .venv/base
+	$(BIN)/python -m tests.tools.release dist --build $(if $(VERSION),--version $(VERSION))
+
 clean:
 	rm -rf .venv build dist
 
@@ -52,6 +64,10 @@ clean:
 .venv/base: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+.venv/docs: .venv/base
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
 # torch goes first and by its pinned version: an open range would fetch a CUDA build. `LOCKED=1` takes

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import keywright
 from keywright import protocols
 from keywright.cli import app
 from keywright.metric import measures
@@ -20,10 +21,10 @@ GUIDES = ("evaluation.md", "protocols.md", "reinforcement.md")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(language: str) -> list[tuple[str, int, str]]:
+def blocks(language: str, guides: tuple[str, ...] = GUIDES) -> list[tuple[str, int, str]]:
     """(file, line, code) of every code block in a language."""
     found = []
-    for name in GUIDES:
+    for name in guides:
         text = (ROOT / "docs" / name).read_text(encoding="utf-8")
         for match in _BLOCK.finditer(text):
             if match[1] == language:
@@ -52,6 +53,22 @@ def test_python_examples(
     monkeypatch.chdir(ROOT)
     exec(compile(code, f"{name}:{line}", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.splitlines() == promised(code)
+
+
+def test_the_examples_of_the_python_guide_run_one_after_another() -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("polars", reason="polars is not installed")
+    names: dict[str, object] = {"__name__": "__main__"}
+    for name, line, code in blocks("python", ("python.md",)):
+        exec(compile(code, f"{name}:{line}", "exec"), names)
+
+
+def test_the_python_guide_has_every_public_name() -> None:
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    for name in keywright.__all__:
+        assert f"`{name}`" in text, name
+    for method in vars(keywright.Keywright):
+        assert method.startswith("_") or f"`{method}" in text, method
 
 
 @pytest.mark.parametrize(

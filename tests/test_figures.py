@@ -65,6 +65,22 @@ def test_the_readme_quotes_the_benchmarks() -> None:
     assert f"YAKE's present phrases have {yake[0]} and {yake[1]}" in text
 
 
+def test_the_table_of_the_readme_has_the_figures_of_the_benchmarks() -> None:
+    """Its columns are keywright, KeyBERT, YAKE; pke and OpenNMT-kpg have not been measured."""
+    found = {cells[0]: tuple(cells[1:4]) for cells in rows(read("README.md")) if len(cells) == 6}
+    for corpus in ("KP20k", "Inspec", "SemEval"):
+        figures = [measured()[corpus, system] for system in ("default", "keybert", "yake")]
+        assert found[f"{corpus}, present F1@5"] == tuple(figure[0] for figure in figures)
+    assert found["KP20k, present F1@M"] == tuple(
+        measured()["KP20k", system][1] for system in ("default", "keybert", "yake")
+    )
+    speed = next(
+        cells for cells in rows(read("docs/benchmarks.md")) if cells[:3] == ["1", "170", "1"]
+    )
+    ours, yake, keybert = speed[3:6]
+    assert found["documents per second (170 words, one thread)"] == (ours, keybert, yake)
+
+
 def test_the_model_card_has_the_figures_of_the_benchmarks() -> None:
     quality = read("docs/model-card.md").partition("## Quality")[2].partition("\n## ")[0]
     lines = [cells for cells in rows(quality) if re.fullmatch(r"\d+\.\d", cells[1])]

@@ -26,7 +26,7 @@ CONTRIBUTING = Path(__file__).resolve().parents[1] / "CONTRIBUTING.md"
 # written with a slash; its parent's place is that of all other modules of the parent.
 ROWS = (
     "types errors",
-    "parts files tables progress",
+    "parts files delimited tables progress",
     "config checkpoint",
     "text",
     "lexicon",
@@ -36,7 +36,7 @@ ROWS = (
     "metrics protocol",
     "protocols reward",
     "evaluate",
-    "lexicons extractors sources vocabularies",
+    "lexicons extractors sources vocabularies llm",
     "nn",
     "models decoding",
     "decoding/strategies runs runtime",
@@ -47,7 +47,7 @@ ROWS = (
     "analysis export predictor",
     "adaptation",
     "ranking/fitting report generation default_model final_scores",
-    "integrations serving",
+    "integrations serving explore studies corpora",
     "cli",
 )
 # Imports between places of one row, (importing, imported) -> why they are allowed.

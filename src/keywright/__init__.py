@@ -8,8 +8,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from keywright.errors import KeywrightError
     from keywright.evaluate import Evaluation, evaluate
     from keywright.generation.engine import Keywright, Selection
+    from keywright.generation.found import Keyphrases
     from keywright.generation.keyphrases import Keyphrase
     from keywright.types import Document, Prediction, ScoredPhrase
 
@@ -17,7 +19,9 @@ __all__ = [
     "Document",
     "Evaluation",
     "Keyphrase",
+    "Keyphrases",
     "Keywright",
+    "KeywrightError",
     "Prediction",
     "ScoredPhrase",
     "Selection",
@@ -30,7 +34,9 @@ _HOME = {
     "Document": "keywright.types",
     "Evaluation": "keywright.evaluate",
     "Keyphrase": "keywright.generation.keyphrases",
+    "Keyphrases": "keywright.generation.found",
     "Keywright": "keywright.generation.engine",
+    "KeywrightError": "keywright.errors",
     "Prediction": "keywright.types",
     "ScoredPhrase": "keywright.types",
     "Selection": "keywright.generation.engine",
@@ -47,6 +53,9 @@ class _Package(ModuleType):
         value: object = vars(import_module(_HOME[name]))[name]
         setattr(self, name, value)
         return value
+
+    def __dir__(self) -> list[str]:
+        return sorted([*__all__, "__version__"])
 
     def __setattr__(self, name: str, value: object) -> None:
         # Python binds an imported submodule to its name in the package; here that name belongs to

@@ -117,6 +117,30 @@ class Matches:
                 return self.all
 
 
+class WordedMatches(Matches):
+    """Matches with the document and the words of its phrases, for measures of meaning.
+
+    `predicted` and `gold` have the words of the phrases that count, by their stems; `produced` has
+    the stems and words of all predictions, repeats and invalid ones included, by part.
+    """
+
+    __slots__ = ("document", "gold", "predicted", "produced")
+
+    def __init__(self, matches: Matches, document: Document) -> None:
+        super().__init__(matches.present, matches.absent, matches.all)
+        self.document = document
+        self.gold: dict[str, str] = {}
+        self.predicted: dict[str, str] = {}
+        self.produced: dict[Part, list[tuple[str, str]]] = {part: [] for part in PARTS}
+
+    def add(self, phrase: JudgedPhrase, words: str) -> None:
+        """Add the words of a predicted phrase."""
+        for part in ("present" if phrase.present else "absent", "all"):
+            self.produced[part].append((phrase.stems, words))
+        if phrase.dropped is None:
+            self.predicted.setdefault(phrase.stems, words)
+
+
 class Judgement:
     """The gold and the predictions of one document as a protocol reads them, each in its order.
 
@@ -207,3 +231,9 @@ class ScoringRules:
     duplicates: Literal["corpus", "documents"] = "corpus"
     # Run folder of the scorer that FB uses; empty where there is none.
     scorer: str = ""
+    # The sentence encoder of the measures of meaning; empty where phrases have no words.
+    encoder: str = ""
+    # Whether an exact match counts as 1 in semantic recall, as it does in semantic precision.
+    exact_recall: bool = True
+    # The documents that retrieval measures search; empty where there are none.
+    index: str = ""

@@ -1,9 +1,9 @@
 """Predictors: documents in, predictions out, whatever model makes them.
 
 `load` finds one by name: "default" is the model that comes with the package; other names are the
-folder of a trained run or of an exported model, an extractor such as `textrank`, or `hf:` and a
-pretrained model of transformers: a folder or a name on the hub. Torch is imported only for trained
-runs and pretrained models.
+folder of a trained run or of an exported model, an extractor such as `textrank`, `hf:` and a
+pretrained model of transformers (a folder or a name on the hub), or `llm:NAME@URL`, a language
+model behind an endpoint. Torch is imported only for trained runs and pretrained models.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 EXTRACTORS = "keywright.extractors"
 PRETRAINED = "hf:"
+LANGUAGE_MODEL = "llm:"
 FORMAT = "format="
 OTHER_LANGUAGES = "statistical"  # the extractor for texts that the default model cannot read
 DEFAULT = "default"
@@ -81,6 +82,7 @@ class LoadedModel:
     is_familiar: Callable[[Document], bool] | None = None  # is a text like those it learned from?
     phrase_scorer: PhraseScorer | None = None  # scores given phrases, such as terms
     elsewhere: Predictor | None = None  # for texts in other languages than English
+    summary: Callable[[], str] | None = None  # what the predictions so far took
 
     def with_terms(self, names: Iterable[str]) -> LoadedModel:
         """The same model with these terms among its phrases, if it can score given phrases."""
@@ -173,6 +175,8 @@ def _named(model: str | Path, options: LoadOptions) -> LoadedModel:
         )
     if str(model).startswith(PRETRAINED):
         return _load_pretrained(str(model).removeprefix(PRETRAINED), options)
+    if str(model).startswith(LANGUAGE_MODEL):
+        return _load_language_model(str(model), options)
     if Path(model).exists():
         return _load(Path(model), options)
     known = parts.names(EXTRACTORS)
@@ -340,6 +344,24 @@ def _load_pretrained(weights: str, options: LoadOptions) -> LoadedModel:
 
         run = runs.pretrained(weights, forms[-1] if forms else "keybart")
         return _of_run(run, replace(options, settings=others))
+
+
+def _load_language_model(name: str, options: LoadOptions) -> LoadedModel:
+    from keywright.llm import predictor as llm
+
+    if (options.decode, options.batch) != (None, None):
+        raise ConfigError(
+            f"{name} is behind an endpoint: it has no decoding strategy or batch; see the settings "
+            "temperature, samples and concurrency"
+        )
+    model = llm.load(name, options.settings, options.max_source)
+    return LoadedModel(
+        model,
+        model.settings,
+        most_words=model.config.max_words,
+        token_probabilities=model.config.logprobs,
+        summary=model.summary,
+    )
 
 
 @contextmanager

@@ -16,12 +16,12 @@ from tests.analysis.toy import DOCUMENTS, A, B, panel, plain
     ("paths", "names"),
     [
         (["out/catseq.jsonl", "out/t5.v2.jsonl.xz"], ["catseq", "t5.v2"]),
-        (["x/bart/nus.jsonl", "x/t5/nus.jsonl"], ["bart/nus", "t5/nus"]),
-        (["a/x/run.txt", "b/x/run.txt"], ["a/x/run", "b/x/run"]),
+        (["x/bart/nus.jsonl", "x/t5/nus.jsonl"], ["bart", "t5"]),
+        (["a/x/run.txt", "b/x/run.txt"], ["a", "b"]),
         (["run.jsonl", "run.jsonl"], ["run", "run (2)"]),
     ],
 )
-def test_names_are_the_shortest_ends_that_differ(paths: list[str], names: list[str]) -> None:
+def test_names_are_the_shortest_parts_that_differ(paths: list[str], names: list[str]) -> None:
     assert list(named([Path(path) for path in paths])) == names
 
 
@@ -49,3 +49,18 @@ def test_a_panel_needs_gold_and_reading_systems_does_not() -> None:
 
 def test_systems_keep_their_order() -> None:
     assert panel(z=A, a=B).systems == ("z", "a")
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["run-a-test.jsonl", "run-b-test.jsonl"], ["a", "b"]),
+        (["kp20k_default.jsonl", "kp20k_yake.jsonl"], ["default", "yake"]),
+        (["model-1.jsonl", "model-1-beam.jsonl"], ["1", "1-beam"]),
+        (["model.jsonl", "model-beam.jsonl"], ["model", "model-beam"]),
+        (["cat.jsonl", "catseq.jsonl"], ["cat", "catseq"]),
+        (["only-one.jsonl"], ["only-one"]),
+    ],
+)
+def test_words_that_all_names_share_are_left_out(files: list[str], names: list[str]) -> None:
+    assert list(named([Path(file) for file in files])) == names

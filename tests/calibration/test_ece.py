@@ -115,3 +115,13 @@ def test_an_empty_bar_has_no_means() -> None:
 
 def test_without_phrases_there_is_no_brier_score() -> None:
     assert math.isnan(ece.brier(np.array([]), np.array([], dtype=bool)))
+
+
+def test_the_interval_of_a_bin_is_wilsons() -> None:
+    """Values of the formula's textbook example: 3 of 4, and of an empty and a full bin."""
+    low, high = ece.Bin(0.0, 0.1, 4, 0.05, 0.75).interval
+    assert (low, high) == pytest.approx((0.3006, 0.9544), abs=1e-4)
+    assert ece.Bin(0.0, 0.1, 5, 0.05, 0.0).interval == pytest.approx((0.0, 0.4345), abs=1e-4)
+    assert ece.Bin(0.0, 0.1, 5, 0.05, 1.0).interval == pytest.approx((0.5655, 1.0), abs=1e-4)
+    assert ece.Bin(0.0, 0.1, 0, None, None).interval is None
+    assert ece.Bin(0.0, 0.1, 0, None, None).gap == 0.0

@@ -64,7 +64,7 @@ def test_pagerank_by_hand() -> None:
 
 
 def test_pagerank_restarts_where_it_is_told_also_from_nodes_without_edges() -> None:
-    none = Edges.undirected({})
+    none = Edges.of(np.zeros((2, 2)))
     assert _graph.pagerank(2, none, 0.85, 1e-12, np.array([3.0, 1.0])).tolist() == [0.75, 0.25]
     assert _graph.pagerank(0, none, 0.85, 1e-12).tolist() == []
 
@@ -83,8 +83,18 @@ def test_pagerank_equals_that_of_networkx() -> None:
 
 def test_cooccurrences_are_counted_within_the_window() -> None:
     path = [0, None, 1, 0, 2]
-    assert _graph.cooccurrences(path, 2) == {(0, 1): 1, (0, 2): 1}
-    assert _graph.cooccurrences(path, 3) == {(0, 1): 2, (0, 2): 1, (1, 2): 1}
+
+    def counted(window: int) -> dict[tuple[int, int], float]:
+        edges = _graph.cooccurrences(path, window)
+        pairs = zip(edges.source.tolist(), edges.target.tolist(), strict=True)
+        found = dict(zip(pairs, edges.weight.tolist(), strict=True))
+        assert all(found[b, a] == weight for (a, b), weight in found.items())
+        return {(a, b): weight for (a, b), weight in found.items() if a < b}
+
+    assert counted(1) == {}
+    assert counted(2) == {(0, 1): 1, (0, 2): 1}
+    assert counted(3) == {(0, 1): 2, (0, 2): 1, (1, 2): 1}
+    assert len(_graph.cooccurrences([None], 5).weight) == 0
 
 
 def test_noun_phrases_are_nouns_with_the_adjectives_before_them() -> None:

@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from keywright.errors import MissingExtraError
@@ -57,7 +58,7 @@ def test_pagerank_of_a_star_by_hand():
     # x = (1 - d)/4 + 3 d y,  y = (1 - d)/4 + d x / 3
     d = 0.85
     centre = (1 - d) / 4 * (1 + 3 * d) / (1 - d * d)
-    star = Edges.undirected({(0, 1): 1.0, (0, 2): 1.0, (0, 3): 1.0})
+    star = Edges.of(np.array([[0.0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]))
     ranks = pagerank(4, star, d, textrank.TOLERANCE)
     assert ranks == pytest.approx([centre, *[(1 - centre) / 3] * 3], abs=1e-5)
 

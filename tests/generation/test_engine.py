@@ -46,7 +46,7 @@ def test_many_texts_are_streamed() -> None:
             taken += 1
             yield TEXTS[0]
 
-    stream = engine.generate(endless())
+    stream = engine.stream(endless())
     next(stream)
     assert taken < 10_000
 

@@ -15,7 +15,7 @@ from keywright import metrics, protocols
 from keywright.errors import KeywrightError
 from keywright.metric import Cutoff, Metric, listing, measures
 
-EVERY_PROTOCOL = protocols.names()
+EVERY_PROTOCOL = [*protocols.names(), "kpeval:index=documents.jsonl"]
 
 
 @pytest.mark.parametrize(

@@ -360,7 +360,9 @@ def test_a_new_run_starts_from_the_weights_in_a_folder(tmp_path: Path, head: boo
 
 
 def test_weights_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"model.start: .*missing is neither 'minilm'"):
+    with pytest.raises(
+        ConfigError, match=r"model.start: .*missing: there is no such folder, .*, or 'minilm'"
+    ):
         build(start=str(tmp_path / "missing")).initialise()
     (tmp_path / "pytorch_model.bin").touch()
     with pytest.raises(ConfigError, match=r"pytorch_model.bin is a pickle, .* convert it"):
@@ -368,6 +370,17 @@ def test_weights_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     folder = bert_folder(tmp_path, build(), head=False)
     with pytest.raises(ConfigError, match="its sizes are not those of the pretrained encoder"):
         build(start=str(folder), width=16).initialise()
+
+
+def test_a_name_of_the_hub_needs_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+
+    def unreachable(*_: object, **__: object) -> str:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr(hub, "snapshot_download", unreachable)
+    with pytest.raises(ConfigError, match=r"microsoft/unilm: .*cannot be reached \(no route to"):
+        build(start="microsoft/unilm").initialise()
 
 
 def test_a_source_that_is_too_long_is_an_error() -> None:

@@ -40,7 +40,7 @@ any_protocol = st.sampled_from(NAMES).flatmap(configs)
 
 
 def test_all_protocols_are_found() -> None:
-    assert set(NAMES) == {"chan19", "exhird", "fb", "fg", "kpdrop", "unikp", "yuan20"}
+    assert set(NAMES) == {"chan19", "exhird", "fb", "fg", "kpdrop", "kpeval", "unikp", "yuan20"}
     assert str(protocols.load()) == "chan19"
 
 
@@ -95,7 +95,7 @@ def test_an_unknown_protocol_suggests_the_nearest(text: str, words: str) -> None
     with pytest.raises(UnknownNameError) as caught:
         protocols.load(text)
     assert words in str(caught.value)
-    assert "chan19, exhird, fb, fg, kpdrop, unikp, yuan20" in str(caught.value)
+    assert "chan19, exhird, fb, fg, kpdrop, kpeval, unikp, yuan20" in str(caught.value)
 
 
 @pytest.mark.parametrize(

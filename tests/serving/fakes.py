@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from keywright.generation.engine import Selection
 from keywright.generation.keyphrases import Keyphrase
 from keywright.types import Document
+from keywright.vocabularies.terms import Terms
 
 
 class FakeEngine:
@@ -39,6 +40,10 @@ class FakeEngine:
         self.batches.append(len(documents))
         return iter([_keyphrases(document) for document in documents])
 
+    def with_vocabulary(self, vocabulary: Terms, /) -> FakeEngine:
+        """An engine whose keyphrases are the terms."""
+        return _FakeTagger([term.text for term in vocabulary])
+
     def warnings(self, document: Document) -> list[str]:
         return ["is strange"] if "strange" in document.text else []
 
@@ -51,3 +56,15 @@ def _keyphrases(document: Document) -> list[Keyphrase]:
         Keyphrase(text=first, probability=0.9, present=True, places=((0, len(first)),)),
         Keyphrase(text="beyond", probability=0.2, present=False, evidence=document.text),
     ]
+
+
+class _FakeTagger(FakeEngine):
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def generate(
+        self, texts: Iterable[Document], selection: Selection, /
+    ) -> Iterator[list[Keyphrase]]:
+        tags = [Keyphrase(text=name, probability=0.5, present=False) for name in self._names]
+        return iter([tags for _ in texts])

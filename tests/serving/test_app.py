@@ -6,14 +6,17 @@ import asyncio
 import hashlib
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
+from keywright import Keywright
 from keywright.errors import ConfigError
 from keywright.serving.app import Settings, create_app
 from keywright.serving.keys import Keys
@@ -252,8 +255,68 @@ def test_the_description_is_complete_and_self_contained() -> None:
     assert named <= {f"#/components/schemas/{name}" for name in schemas}
     page = get("/docs").text
     assert all(path in page for path in openapi["paths"])
-    assert "<script" not in page
-    assert "http" not in page.replace("HTTP", "")
+    assert re.findall(r"<script[^>]*>[^<]*", page) == [
+        '<script type="module" src="assets/docs.js">'
+    ]
+    assert set(re.findall(r"https?://[^/]*", page)) == {"http://127.0.0.1:8000"}  # of commands
+    assert get("/assets/docs.js").status_code == get("/assets/mark.svg").status_code == 200
+
+
+def test_the_guide_shows_the_real_answer() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+    shown = json.loads(guide.partition("```json\n")[2].partition("```")[0])
+    engine = cast(Any, Keywright(threads=1))
+    assert '{"text": "Heat pumps warm old houses."}' in guide
+    found = ask({"text": "Heat pumps warm old houses."}, engine).json()
+    (given,), (expected,) = (answer["documents"][0]["keyphrases"] for answer in (found, shown))
+    assert given["probability"] == pytest.approx(expected.pop("probability"), abs=0.02)
+    del given["probability"]
+    assert found == shown
+
+
+def test_a_vocabulary_of_a_request_is_used_for_it_alone() -> None:
+    tags = [" Space  debris", "space debris", "sails"]
+    found = ask({"text": "Bees dance.", "vocabulary": tags}).json()["documents"][0]["keyphrases"]
+    assert [phrase["text"] for phrase in found] == ["Space debris", "sails"]
+    plain = ask({"text": "Bees dance."}).json()["documents"][0]["keyphrases"]
+    assert plain[0]["text"] == "Bees"
+
+
+def test_requests_with_and_without_a_vocabulary_share_a_batch() -> None:
+    async def call(client: httpx.AsyncClient) -> list[list[str]]:
+        bodies = [{"text": "Bees dance."}, {"text": "Ants walk.", "vocabulary": ["insects"]}]
+        answers = await asyncio.gather(*(client.post(ASK, json=bodies[n % 2]) for n in range(6)))
+        return [
+            [phrase["text"] for phrase in answer.json()["documents"][0]["keyphrases"]]
+            for answer in answers
+        ]
+
+    found = served(call)
+    assert found[1::2] == [["insects"]] * 3
+    assert all(phrases[0] == "Bees" for phrases in found[::2])
+
+
+def test_a_vocabulary_of_a_form_has_one_term_per_line() -> None:
+    form = {"files": {"file": ("a.txt", b"Bees dance.")}, "data": {"vocabulary": "ants\r\nbees\n"}}
+    found = post(FILE, **form).json()["documents"][0]["keyphrases"]
+    assert [phrase["text"] for phrase in found] == ["ants", "bees"]
+
+
+def test_a_vocabulary_has_limits() -> None:
+    limits = {"limits": Limits(terms=2)}
+    asked = {"text": "Bees", "vocabulary": ["a", "b", "c"]}
+    message = refused(ask(asked, **limits), 413, "too_many_terms")
+    assert message == "The vocabulary has 3 terms; at most 2 are allowed."
+    refused(ask({"text": "Bees", "vocabulary": [" "]}), 422, "invalid_request")
+    refused(ask({"text": "Bees", "vocabulary": []}), 422, "invalid_request")
+    refused(ask({"text": "Bees", "vocabulary": ["a" * 201]}), 422, "invalid_request")
+
+
+def test_a_long_vocabulary_does_not_delay_short_requests() -> None:
+    """It is processed in the lane for long requests, in another process."""
+    tags = [f"tag {number}" for number in range(60)]
+    found = ask({"text": "Bees dance.", "vocabulary": tags}).json()["documents"][0]["keyphrases"]
+    assert [phrase["text"] for phrase in found] == tags[:20]
 
 
 def test_the_description_lists_what_needs_a_key() -> None:

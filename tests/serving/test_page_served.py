@@ -11,6 +11,7 @@ from importlib.resources import files
 
 import pytest
 
+from keywright import Keywright
 from tests.chromium import EXECUTABLE, Page, browser
 from tests.serving.test_page import ask, copied, hover, press, problem, said, texts, wait
 from tests.serving.test_server import Server, serving
@@ -72,6 +73,7 @@ def paper() -> bytes:
 
 
 def test_paste_filter_and_copy(page: Page) -> None:
+    page.choose("#number", "10")
     ask(page, TEXT)
     everything = texts(page, ".chip")
     assert {"space debris", "drag sail"} & {text.lower() for text in texts(page, "#present .chip")}
@@ -144,16 +146,20 @@ def test_script_in_a_text_is_shown_but_not_executed(page: Page) -> None:
 
 
 def test_the_keyboard_is_enough(page: Page) -> None:
-    def tab_to(condition: str) -> None:
+    def tab_to(condition: str, back: bool = False) -> None:
         for _ in range(40):
-            press(page, "Tab", 9)
+            press(page, "Tab", 9, modifiers=8 if back else 0)
             if page.run(f"(e => {condition})(document.activeElement)"):
                 return
         raise AssertionError(f"the Tab key never reached {condition}")
 
     tab_to("e.id === 'text'")
     page.send("Input.insertText", text=TEXT)
-    tab_to("e.type === 'submit'")
+    tab_to("e.id === 'number'")
+    for _ in range(2):
+        press(page, "ArrowDown", 40)
+    assert page.run("document.getElementById('number').value") == "10"
+    tab_to("e.type === 'submit'", back=True)
     press(page, "Enter", 13)
     wait(page, "document.activeElement.id === 'answer-title'")
     everything = texts(page, ".chip")
@@ -225,6 +231,35 @@ def test_the_docs_page_has_no_barriers(page: Page, server: Server, axe: str) -> 
         page.run(axe + "; undefined")
         assert page.run(BARRIERS) == []
         assert page.run("document.documentElement.scrollWidth") <= width
+
+
+def test_requests_can_be_tried_on_the_docs_page(page: Page, server: Server) -> None:
+    """Under the same policy: a violation would be a complaint of the console."""
+    page.open(f"{server.address}/docs")
+    page.complaints.clear()
+    for path in ("v1/keyphrases", "v1/keyphrases/file", "v1/models", "healthz", "metrics"):
+        form = f'form.try[data-path="{path}"]'
+        page.click(f"{form} button")
+        wait(page, f"document.querySelector('{form} output').textContent.startsWith('200 ')")
+    answer = said(page, 'form.try[data-path="v1/keyphrases"] output')
+    assert '"text": "Heat pumps"' in answer
+    requested = [text for text in page.complaints if not text.startswith("requested")]
+    assert requested == []
+
+
+def test_the_page_gives_the_keyphrases_of_the_command_line(page: Page) -> None:
+    ask(page, TEXT)
+    expected = [phrase.text for phrase in Keywright().generate(TEXT)]
+    assert sorted(texts(page, ".chip")) == sorted(expected)
+
+
+def test_own_tags(page: Page) -> None:
+    page.choose("#vocabulary", "Orbital debris\ndrag sails\nbeekeeping")
+    ask(page, TEXT)
+    found = texts(page, ".chip")
+    assert "drag sails" in found
+    assert set(found) <= {"Orbital debris", "drag sails", "beekeeping"}
+    assert "from your tags" in said(page, "#summary")
 
 
 def test_the_page_says_when_the_service_is_gone(page: Page) -> None:

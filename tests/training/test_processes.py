@@ -13,6 +13,7 @@ import pytest
 
 from keywright import config as configs
 from keywright import runs
+from keywright.config import Config
 from tests.training.conftest import Make
 from tests.training.test_loop import assert_same, metrics, untimed, weights
 
@@ -62,28 +63,49 @@ def rewards(folder: Path) -> list[float]:
     return [line["reward"] for line in metrics(folder, "train") if "reward" in line]
 
 
+def assert_kills_change_nothing(folder: Path, config: Config) -> None:
+    """A run that is killed three times ends like one that is left alone."""
+    (folder / "run.toml").write_text(configs.to_toml(config))
+    assert keywright(folder, "whole").wait() == 0
+    kills = 0
+    for changes in (1, 4, 6):  # at arbitrary times, usually well before the end of the run
+        process = keywright(folder, "killed")
+        wait_for(folder / "killed" / runs.LAST, process, changes)
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+    assert kills  # on a busy machine a run may end before it is killed
+    assert keywright(folder, "killed").wait() == 0
+    assert_same(weights(folder / "whole"), weights(folder / "killed"))
+    assert_same(weights(folder / "whole", runs.BEST), weights(folder / "killed", runs.BEST))
+    assert untimed(folder / "whole") == untimed(folder / "killed")
+
+
+OFTEN = "train.checkpoint_minutes=0.001"  # every kill loses updates, which are then repeated
+
+
 @pytest.mark.parametrize("stages", STAGES)
 def test_a_run_killed_several_times_ends_with_the_same_weights(
     make: Make, tmp_path: Path, stages: str
 ) -> None:
-    config = make(
-        "train.checkpoint_minutes=0.001",  # every kill loses updates, which are then repeated
-        f"train.stage={STAGES[stages]}",
-    )
-    (tmp_path / "run.toml").write_text(configs.to_toml(config))
-    assert keywright(tmp_path, "whole").wait() == 0
-    kills = 0
-    for changes in (1, 4, 6):  # at arbitrary times, usually well before the end of the run
-        process = keywright(tmp_path, "killed")
-        wait_for(tmp_path / "killed" / runs.LAST, process, changes)
-        process.send_signal(signal.SIGKILL)
-        kills += process.wait() == -signal.SIGKILL
-    assert kills  # on a busy machine a run may end before it is killed
-    assert keywright(tmp_path, "killed").wait() == 0
+    assert_kills_change_nothing(tmp_path, make(OFTEN, f"train.stage={STAGES[stages]}"))
     assert stages == "nll" or sum(rewards(tmp_path / "whole")) > 0
-    assert_same(weights(tmp_path / "whole"), weights(tmp_path / "killed"))
-    assert_same(weights(tmp_path / "whole", runs.BEST), weights(tmp_path / "killed", runs.BEST))
-    assert untimed(tmp_path / "whole") == untimed(tmp_path / "killed")
+
+
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_a_pretrained_model_killed_several_times_ends_with_the_same_weights(
+    make: Make, tmp_path: Path, kind: str
+) -> None:
+    pytest.importorskip("transformers")
+    from tests.models.test_hf_seq2seq import write_model
+
+    weights = str(write_model(tmp_path / kind, kind))
+    config = make(
+        OFTEN,
+        f"data.vocabulary={{name='tokenizer', path={weights!r}, format='kpp'}}",
+        f"model={{name='hf_seq2seq', weights={weights!r}}}",
+        "train.stage=[{epochs=8, batch_size=4, validate_every=5, optimiser='adafactor'}]",
+    )
+    assert_kills_change_nothing(tmp_path, config)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +24,7 @@ Source = str | Path | Iterable[Prediction | Sequence[str]]
 Watch = Callable[[Iterable[Pair], str], Iterable[Pair]]
 """Passes on the pairs that it is given, and may show progress."""
 
+_WORD = re.compile(r"[-_./ ]*[^-_./ ]+|[-_./ ]+")  # with what separates it from the one before
 _COMPRESSED = (".gz", ".xz", ".zst")
 
 
@@ -101,7 +103,7 @@ def _paired(
 
 
 def named(paths: Sequence[Path], names: Sequence[str] = ()) -> dict[str, Path]:
-    """The files of systems by name; default names are the shortest distinct ends of the paths."""
+    """The files of systems by name; default names are the parts of the paths that differ."""
     if not names:
         names = _short_names(paths)
     if len(names) != len(paths):
@@ -120,12 +122,35 @@ def _short_names(paths: Sequence[Path]) -> list[str]:
     for depth in range(1, max(map(len, ends), default=0) + 1):
         names = ["/".join(end[-depth:]) for end in ends]
         if len(set(names)) == len(names):
-            return names
+            return _without_repeats(names)
     # Comparing a file with itself is allowed (p is then 1), so it gets two names.
     return [
         name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})"
         for place, name in enumerate(names)
     ]
+
+
+def _without_repeats(names: list[str]) -> list[str]:
+    """Names without the words that all of them begin or end with: run-a-test, run-b-test: a, b.
+
+    A word that is left is never cut, and every name keeps at least one.
+    """
+    words = [_WORD.findall(name) for name in names]
+    shortest = min(map(len, words))
+    if len(names) < 2 or shortest < 2:
+        return names
+    first = next(
+        (place for place in range(shortest - 1) if len({name[place] for name in words}) > 1),
+        shortest - 1,
+    )
+    left = [name[first:] for name in words]
+    shortest = min(map(len, left))
+    last = next(
+        (place for place in range(shortest - 1) if len({name[-1 - place] for name in left}) > 1),
+        shortest - 1,
+    )
+    cut = ["".join(name[: len(name) - last]).strip("-_./ ") for name in left]
+    return cut if all(cut) and len(set(cut)) == len(cut) else names
 
 
 def _plain_name(path: Path) -> str:

@@ -6,6 +6,7 @@ over documents needs no second definition.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,25 @@ class Bin:
     count: int
     confidence: float | None
     accuracy: float | None
+
+    @property
+    def gap(self) -> float:
+        """|accuracy - mean confidence|, 0 for an empty bin."""
+        if self.accuracy is None or self.confidence is None:
+            return 0.0
+        return abs(self.accuracy - self.confidence)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% interval of the accuracy (Wilson 1927); None for an empty bin."""
+        if self.accuracy is None:
+            return None
+        z = 1.959964
+        weight = 1 / (1 + z**2 / self.count)
+        middle = weight * (self.accuracy + z**2 / (2 * self.count))
+        variance = self.accuracy * (1 - self.accuracy) / self.count + (z / self.count) ** 2 / 4
+        half = weight * z * math.sqrt(variance)
+        return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def equal_width(bins: int = BINS) -> Array:

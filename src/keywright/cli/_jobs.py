@@ -72,7 +72,7 @@ def outcomes(
     if jobs > 1:
         yield from _parallel(_cut(inputs, chunk), job, jobs)
         return
-    size = None if _engine(job).needs_all else chunk
+    size = None if engine(job).needs_all else chunk
     for piece in _cut(inputs, size):
         yield from _generate(piece, job)
 
@@ -85,18 +85,18 @@ def chunk_size(inputs: int | None, jobs: int) -> int:
 
 
 def _generate(inputs: Sequence[Input], job: Job) -> list[Outcome]:
-    engine = _engine(job)
+    keywright = engine(job)
     read = [outcome for item in inputs for outcome in _read(item)]
     documents = [item for item in read if isinstance(item, Document)]
-    generated = engine.generate(iter(documents), job.selection)
+    generated = keywright.stream(documents, job.selection)
     return [
-        item if isinstance(item, Failed) else Found(item, next(generated), engine.warnings(item))
+        item if isinstance(item, Failed) else Found(item, next(generated), keywright.warnings(item))
         for item in read
     ]
 
 
 @cache
-def _engine(job: Job) -> Keywright:
+def engine(job: Job) -> Keywright:
     """The model of this process, loaded on first use."""
     options: dict[str, Any] = {"threads": job.threads, "calibration": job.calibration}
     if job.vocabulary is None:
@@ -149,7 +149,7 @@ def _parallel(chunks: Iterable[list[Input]], job: Job, jobs: int) -> Iterator[Ou
 
 def _work(inputs: list[Input], job: Job) -> list[Outcome]:
     try:
-        if _engine(job).needs_all:
+        if engine(job).needs_all:
             raise ConfigError(
                 f"{job.model} compares each document with all others, so it cannot run in several "
                 "processes; omit --jobs"

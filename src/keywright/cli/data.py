@@ -1,4 +1,4 @@
-"""`keywright data`: convert, check and describe corpora."""
+"""`keywright data`: convert, check, describe and build corpora."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def register(app: typer.Typer) -> None:
     data.command()(convert)
     data.command(cls=_ManyAgainst)(check)
     data.command()(stats)
+    data.command()(stackexchange)
     app.add_typer(data, name="data")
 
 
@@ -68,6 +69,26 @@ def convert(
         count = writers.write_documents(progress(texts, f"Converting {source}"), output, to)
     kind = "predictions" if predictions else "documents"
     typer.echo(f"{count:,} {kind} written to {output} ({to})", err=True)
+
+
+def stackexchange(
+    dumps: list[Path] = typer.Argument(
+        ..., metavar="DUMP...", help="Posts.xml of a site (also .gz, .xz, .zst), or its 7z archive."
+    ),
+    output: Path = typer.Option(..., help="A new folder for train.jsonl, valid.jsonl, test.jsonl."),
+    valid: int = typer.Option(16_000, min=0, help="How many questions are for validation."),
+    test: int = typer.Option(16_000, min=0, help="How many questions are for testing."),
+    seed: int = typer.Option(1, min=0, help="Selects other questions."),
+) -> None:
+    """Build StackEx from the public dump of StackExchange: questions and their tags."""
+    from keywright.corpora.stackexchange import Sizes, write
+    from keywright.errors import DataError
+
+    if output.exists():
+        raise DataError("exists; name a new folder", output)
+    counts = write(dumps, output, Sizes(valid, test, seed))
+    shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    typer.echo(f"{output}: {shown} questions", err=True)
 
 
 def check(

@@ -12,8 +12,13 @@ def register(app: typer.Typer) -> None:
 
 
 def fit(
-    extractor: str = typer.Argument(..., help="An extractor that learns: kea or maui."),
-    documents: str = typer.Option(..., help="Documents with their gold keyphrases."),
+    extractor: str = typer.Argument(
+        ..., help="An extractor that learns: kea, maui or topicalpagerank."
+    ),
+    documents: str = typer.Option(
+        ...,
+        help="Documents to learn from, with their gold keyphrases (topicalpagerank needs none).",
+    ),
     output: Path = typer.Option(..., help="The file for what was learned, JSON."),
     most: int | None = typer.Option(None, min=1, help="Use only the first documents."),
     settings: list[str] = typer.Option(

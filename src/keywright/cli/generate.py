@@ -8,16 +8,18 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import typer
 
 from keywright.cli._options import one_of
-from keywright.errors import KeywrightError
+from keywright.errors import ConfigError, KeywrightError
 from keywright.progress import progress
 
 if TYPE_CHECKING:
+    from keywright.cli._extend import Extension
     from keywright.cli._jobs import Failed, Found, Input, Outcome, VocabularyFile
+    from keywright.data.table import Columns
     from keywright.generation.engine import Selection
     from keywright.generation.keyphrases import Keyphrase
     from keywright.generation.vocabulary import Mode
@@ -35,8 +37,8 @@ def register(app: typer.Typer) -> None:
 
 def generate(
     files: list[Path] = typer.Argument(
-        help="Text, Markdown, PDF, HTML or JSON Lines files, folders of them, or - for standard "
-        "input."
+        help="Text, Markdown, PDF or HTML files, folders of them, tables (CSV, TSV, Excel, "
+        "Parquet, JSON Lines), or - for standard input."
     ),
     model: str = typer.Option(
         "default",
@@ -60,8 +62,30 @@ def generate(
     absent_only: bool = typer.Option(
         False, "--absent-only", help="Only keyphrases that do not occur in the text."
     ),
-    output_format: str = typer.Option("table", "--format", help=" | ".join(FORMATS)),
-    output: Path | None = typer.Option(None, help="Write to this file instead of the screen."),
+    output_format: str | None = typer.Option(
+        None, "--format", help=" | ".join(FORMATS) + " (default: table)"
+    ),
+    output: Path | None = typer.Option(
+        None,
+        help="Write to this file instead of the screen. For a table, a .csv, .tsv, .jsonl or "
+        ".parquet file is the same table with columns for keyphrases.",
+    ),
+    column: str | None = typer.Option(
+        None, help="Column with the texts of a table (default: the one with a usual name)."
+    ),
+    title_column: str | None = typer.Option(
+        None, help="Column with the titles of a table (default: title)."
+    ),
+    keyphrases_column: str = typer.Option(
+        "keyphrases", help="Name of the new column of a table; NAME_probability is another one."
+    ),
+    documents_format: str | None = typer.Option(
+        None, help="Format of files with many documents (default: recognised); see docs/data.md."
+    ),
+    resume: bool = typer.Option(
+        False, "--resume", help="Continue an interrupted table; start one if there is none."
+    ),
+    force: bool = typer.Option(False, "--force", help="Replace an existing table."),
     vocabulary: Path | None = typer.Option(
         None, help="A .csv, .tsv, .txt or SKOS file with the terms to use as keyphrases."
     ),
@@ -89,19 +113,28 @@ def generate(
     from keywright.cli._jobs import Job, chunk_size, outcomes
     from keywright.generation.engine import Selection
 
-    one_of("format", output_format, FORMATS)
+    one_of("format", output_format or "table", FORMATS)
     selection = Selection(top, min_confidence, not absent_only, not present_only, precision)
     inputs = list(_inputs(files))
-    total = _total(inputs)
+    reading = _Reading(_columns(column, title_column), _known_format(documents_format))
+    total = _total(inputs, reading)
     chosen = _vocabulary(vocabulary, vocabulary_mode, vocabulary_language, vocabulary_fuzzy)
     threads = 1 if jobs > 1 else None
     job = Job(model, selection, threads=threads, vocabulary=chosen, calibration=calibration)
-    made = outcomes(_each(inputs), job, jobs, chunk_size(total, jobs))
+    extension = None if output_format else _extension(inputs, output, reading, keyphrases_column)
+    if extension is not None:
+        from keywright.cli._extend import extend
+
+        extend(extension, job, jobs, resume=resume, force=force)
+        return
+    if resume or force:
+        raise ConfigError("--resume and --force are for a table that is written with --output")
+    made = outcomes(_each(inputs, reading), job, jobs, chunk_size(total, jobs))
     failed: list[Failed] = []
     try:
         with closing(made):
             found = _reported(progress(made, "Generating", total), failed)
-            _write(_lines(found, output_format, selection), output)
+            _write(_lines(found, output_format or "table", selection), output)
     except KeyboardInterrupt:
         typer.echo("keywright: interrupted", err=True)
         sys.exit(INTERRUPTED)
@@ -145,23 +178,71 @@ def _inputs(files: list[Path]) -> Iterator[Input]:
             yield Failed(str(error))
 
 
-def _total(inputs: list[Input]) -> int | None:
-    """How many outcomes there will be, None if that is known only after reading."""
-    from keywright.sources import CORPUS_SUFFIXES
+class _Reading(NamedTuple):
+    """How to read files with many documents."""
 
-    many = any(isinstance(item, Path) and item.suffix.lower() in CORPUS_SUFFIXES for item in inputs)
+    columns: Columns | None
+    format: str | None
+
+    def is_many(self, item: Input) -> bool:
+        """Whether an input has many documents, which are read one by one."""
+        from keywright.sources import is_corpus
+
+        given = self.columns is not None or self.format is not None
+        return isinstance(item, Path) and (given or is_corpus(item))
+
+
+def _columns(text: str | None, title: str | None) -> Columns | None:
+    from keywright.data.table import Columns
+
+    return None if text is title is None else Columns(text, title)
+
+
+def _known_format(name: str | None) -> str | None:
+    from keywright.data.documents import formats
+
+    return None if name is None else one_of("documents format", name, formats())
+
+
+def _extension(
+    inputs: list[Input], output: Path | None, reading: _Reading, name: str
+) -> Extension | None:
+    """The table to add keyphrases to, if one was given and `output` is a table."""
+    from keywright.cli._extend import Extension
+    from keywright.data import tabular
+    from keywright.sources import is_table
+
+    if output is None or not tabular.is_table(output) or reading.format is not None:
+        return None
+    tables = [item for item in inputs if isinstance(item, Path) and is_table(item, reading.columns)]
+    if not tables:
+        return None
+    if len(inputs) > 1:
+        raise ConfigError(
+            f"{output}: one table at a time can be written with its keyphrases; --format csv "
+            "writes a list of keyphrases of all files"
+        )
+    return Extension(tables[0], output, reading.columns, name)
+
+
+def _total(inputs: list[Input], reading: _Reading) -> int | None:
+    """How many outcomes there will be, None if that is known only after reading."""
+    try:
+        many = any(map(reading.is_many, inputs))
+    except KeywrightError:  # a file that cannot be read, which is reported in its turn
+        many = True
     return None if many else len(inputs)
 
 
-def _each(inputs: list[Input]) -> Iterator[Input]:
+def _each(inputs: list[Input], reading: _Reading) -> Iterator[Input]:
     """The documents of files with many documents, and all other inputs as they are."""
     from keywright.cli._jobs import Failed
-    from keywright.sources import is_corpus, read_source
+    from keywright.sources import read_source
 
     for item in inputs:
         try:
-            if isinstance(item, Path) and is_corpus(item):
-                yield from read_source(item)
+            if isinstance(item, Path) and reading.is_many(item):
+                yield from read_source(item, reading.columns, reading.format)
             else:
                 yield item
         except KeywrightError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from keywright.progress import progress
 
 if TYPE_CHECKING:
     from keywright.data.corpus import Digest
+    from keywright.predictor import LoadedModel
 
 STANDARD_OUTPUT = "-"
 
@@ -26,8 +29,9 @@ def predict(
     model: str = typer.Option(
         ...,
         help="default (the model that comes with keywright), the folder of a trained run, an "
-        "exported model or a ranker, an extractor such as textrank or topicrank, or hf: and a "
-        "pretrained encoder-decoder: hf:bloomberg/KeyBART, hf:FOLDER.",
+        "exported model or a ranker, an extractor such as textrank or topicrank, hf: and a "
+        "pretrained encoder-decoder (hf:bloomberg/KeyBART, hf:FOLDER), or a language model behind "
+        "an OpenAI-compatible endpoint: llm:NAME@http://localhost:8080/v1.",
     ),
     documents: str = typer.Option(..., help="Documents in any format that keywright reads."),
     output: str = typer.Option(..., help="File for predictions as JSON lines; - prints them."),
@@ -78,7 +82,9 @@ def predict(
     if output == STANDARD_OUTPUT:
         if resume or force:
             raise ConfigError("--resume and --force are for files, not for the standard output")
-        write_predictions(loaded.predict(read_documents(documents, format=document_format)), output)
+        with _summarised(loaded):
+            source = read_documents(documents, format=document_format)
+            write_predictions(loaded.predict(source), output)
         return
     digest = _digest(documents, document_format)
     total = None if digest is None else digest.documents
@@ -89,7 +95,10 @@ def predict(
         **loaded.settings,
     }
     began = time.perf_counter()
-    with resumable_lines(output, origin, resume=resume, force=force) as lines:
+    with (
+        _summarised(loaded),
+        resumable_lines(output, origin, resume=resume, force=force) as lines,
+    ):
         first = lines.done
         if total is not None and first > total:
             raise DataError(f"has {total} documents, but {first} are already predicted", documents)
@@ -109,6 +118,16 @@ def predict(
         f"{made:,} documents in {seconds:.1f} s ({made / seconds:.1f} documents/s): {output}",
         err=True,
     )
+
+
+@contextmanager
+def _summarised(loaded: LoadedModel) -> Iterator[None]:
+    """Print what the predictions took, also if they ended early: requests cost money."""
+    try:
+        yield
+    finally:
+        if loaded.summary is not None and (line := loaded.summary()):
+            typer.echo(line, err=True)
 
 
 def _digest(documents: str, document_format: str | None) -> Digest | None:

@@ -22,6 +22,7 @@ START = "decoder_start_token_id"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+VOCABULARY = "vocab.txt"  # of BERT-like models: a wordpiece per line
 MAX_CONFIG = 1 << 20
 # A name on the hub is at most one slash between two words; everything else can only be a path.
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
@@ -30,6 +31,11 @@ _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
 def tokenizer_folder(name: str) -> Path:
     """The folder with the tokenizer of a pretrained model."""
     return _folder(name, TOKENIZER_FILES)
+
+
+def wordpiece_folder(name: str) -> Path:
+    """The folder with the vocab.txt of a BERT-like model."""
+    return _folder(name, (VOCABULARY,))
 
 
 def weights_folder(name: str) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
@@ -22,6 +22,9 @@ from keywright.files import NOT_JSON, atomic_write, exclusive, refuse_device
 _CHUNK = 1 << 20
 _COMPRESSED = (".gz", ".xz", ".zst")
 HASH = "_sha256"  # the end of a key whose value is the hash of something
+
+Finish = Callable[[Path, Path], None]
+"""Makes the file at the second path of the lines in the first."""
 
 
 class Lines:
@@ -43,21 +46,30 @@ class Lines:
 
 @contextmanager
 def resumable_lines(
-    path: str | Path, origin: Mapping[str, Any], *, resume: bool = False, force: bool = False
+    path: str | Path,
+    origin: Mapping[str, Any],
+    *,
+    resume: bool = False,
+    force: bool = False,
+    finish: Finish | None = None,
 ) -> Iterator[Lines]:
     """Lines to append to; the file appears when the block ends without an error.
+
+    `finish` makes the file of the lines, if it is not just them.
 
     `resume` continues after the last complete line of an interrupted run with the same `origin`;
     `force` replaces existing files. Names in `.gz`, `.xz` and `.zst` are compressed at the end.
     """
     path = Path(path)
     refuse_device(path)
-    with exclusive(path), _appended(path, origin, resume, force) as lines:
+    with exclusive(path), _appended(path, origin, resume, force, finish or _finish) as lines:
         yield lines
 
 
 @contextmanager
-def _appended(path: Path, origin: Mapping[str, Any], resume: bool, force: bool) -> Iterator[Lines]:
+def _appended(
+    path: Path, origin: Mapping[str, Any], resume: bool, force: bool, finish: Finish
+) -> Iterator[Lines]:
     part = path.with_name(f"{path.name}.part")
     note = path.with_name(f"{path.name}.part.json")
     _check(path, part, resume, force)
@@ -79,7 +91,8 @@ def _appended(path: Path, origin: Mapping[str, Any], resume: bool, force: bool) 
         with _reported(path):
             os.fsync(opened.fileno())
     with _reported(path):
-        _finish(part, path)
+        finish(part, path)
+        part.unlink(missing_ok=True)
         note.unlink()
 
 
@@ -146,4 +159,3 @@ def _finish(part: Path, path: Path) -> None:
         return
     with part.open("rb") as plain, atomic_write(path, "wb") as file:
         shutil.copyfileobj(plain, cast(IO[bytes], file))
-    part.unlink()

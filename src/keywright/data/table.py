@@ -1,4 +1,4 @@
-"""Documents from a table (.csv, .tsv) with a header: one row per document."""
+"""Documents from a table with a header: one row per document."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keywright import delimited
+from keywright.data import tabular
 from keywright.errors import DataError
-from keywright.files import read_lines
 from keywright.types import Document
 
-SUFFIXES = (".csv", ".tsv")
+SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
+MOST_SHOWN = 20  # columns in an error message
 TITLES = ("title",)
 TEXTS = ("text", "body", "abstract", "question", "content", "description")
 KEYPHRASES = ("keyphrases", "keywords", "tags", "keyphrase", "keyword")
@@ -29,38 +29,33 @@ class Columns:
 
 
 def is_table(path: str | Path) -> bool:
-    return Path(path).suffix.lower() in SUFFIXES
+    return tabular.suffix(path) in SUFFIXES
 
 
 def read_table(path: str | Path, columns: Columns) -> Iterator[Document]:
     """The documents of a table with keyphrases, streamed."""
-    delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else ","
-    rows = delimited.rows((line + "\n" for _, line in read_lines(path)), delimiter, path)
-    header = [cell.strip() for _, row in [next(rows, (1, []))] for cell in row]
-    if not any(header):
-        raise DataError("is empty or starts with an empty line; a table needs a header", path, 1)
-    text = _place(header, columns.text, TEXTS, "text", path)
-    title = _place(header, columns.title, TITLES, "title", path, needed=columns.title is not None)
-    keyphrases = _place(header, columns.keyphrases, KEYPHRASES, "keyphrases", path)
+    header, rows = tabular.read(path)
+    text = place(header, columns.text, TEXTS, "text", path)
+    title = place(header, columns.title, TITLES, "title", path, needed=columns.title is not None)
+    keyphrases = place(header, columns.keyphrases, KEYPHRASES, "keyphrases", path)
     for number, row in rows:
-        if not any(map(str.strip, row)):
-            continue
-        if len(row) != len(header):
-            raise DataError(
-                f"has {len(row)} cells, but the header has {len(header)}; put cells that contain "
-                f"{delimiter!r} or line breaks in double quotes",
-                path,
-                number,
+        cells = [cell_text(cell).strip() for cell in row]
+        if any(cells):
+            yield Document(
+                id=str(number),
+                title="" if title is None else cells[title],
+                body=cells[text or 0],
+                keyphrases=_split(cells[keyphrases or 0], columns.separator),
             )
-        yield Document(
-            id=str(number),
-            title="" if title is None else row[title].strip(),
-            body=row[text or 0].strip(),
-            keyphrases=_split(row[keyphrases or 0], columns.separator),
-        )
 
 
-def _place(
+def cell_text(value: tabular.Value) -> str:
+    """A value of a table as text; that of a missing one is empty."""
+    missing = value is None or value != value  # NaN is not equal to itself
+    return "" if missing else value if isinstance(value, str) else str(value)
+
+
+def place(
     header: Sequence[str],
     name: str | None,
     usual: Sequence[str],
@@ -68,6 +63,7 @@ def _place(
     path: str | Path,
     *,
     needed: bool = True,
+    option: str | None = None,
 ) -> int | None:
     """The column called `name`, or the only one with a usual name."""
     wanted = usual if name is None else (name,)
@@ -78,11 +74,17 @@ def _place(
     problem = "several columns" if found else "no column"
     called = f"called {name!r}" if name is not None else f"for {what} ({', '.join(usual)})"
     raise DataError(
-        f"has {problem} {called}; its columns are {', '.join(map(repr, header))}; name one with "
-        f"--{what}-column",
+        f"has {problem} {called}; its columns are {_listed(header)}; name one with "
+        f"{option or f'--{what}-column'}",
         path,
         1,
     )
+
+
+def _listed(header: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, header[:MOST_SHOWN]))
+    more = len(header) - MOST_SHOWN
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def _split(cell: str, separator: str | None) -> tuple[str, ...]:

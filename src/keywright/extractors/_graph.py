@@ -25,7 +25,7 @@ TaggerName = Literal["textblob", "spacy", "stopwords"]
 
 MOST_ROUNDS = 100
 SPACY_MODEL = "en_core_web_sm"
-_PENN: tuple[tuple[str, Kind], ...] = (("NN", "noun"), ("JJ", "adjective"))  # with NNS, JJR, ...
+_PENN: Mapping[str, Kind] = {"NN": "noun", "JJ": "adjective"}  # with NNS, JJR, ...
 _UNIVERSAL: Mapping[str, Kind] = {"NOUN": "noun", "PROPN": "noun", "ADJ": "adjective"}
 
 
@@ -54,13 +54,9 @@ def _textblob() -> Tagger:
     from textblob.en import parser  # a lexicon of 94,000 words and suffix rules, all offline
 
     def tag(words: Sequence[str]) -> list[Kind]:
-        return [_kind_of_penn(tag) for _, tag in parser.find_tags(list(words))]
+        return [_PENN.get(tag[:2], "other") for _, tag in parser.find_tags(list(words))]
 
     return tag
-
-
-def _kind_of_penn(tag: str) -> Kind:
-    return next((kind for start, kind in _PENN if tag.startswith(start)), "other")
 
 
 def _spacy() -> Tagger:
@@ -177,25 +173,18 @@ class Edges(NamedTuple):
         source, target = weights.nonzero()
         return cls(source, target, weights[source, target])
 
-    @classmethod
-    def undirected(cls, weights: Mapping[tuple[int, int], float]) -> Edges:
-        """Both directions of every pair."""
-        pairs = np.array([*weights, *((b, a) for a, b in weights)], dtype=np.int64).reshape(-1, 2)
-        values = list(weights.values())
-        return cls(pairs[:, 0], pairs[:, 1], np.array(values + values, dtype=np.float64))
 
-
-def cooccurrences(nodes: Sequence[int | None], window: int) -> dict[tuple[int, int], float]:
-    """How often two different nodes occur in a window of words, the smaller number first."""
-    counts: dict[tuple[int, int], float] = {}
-    for at, node in enumerate(nodes):
-        if node is None:
-            continue
-        for other in nodes[at + 1 : at + window]:
-            if other is not None and other != node:
-                pair = (min(node, other), max(node, other))
-                counts[pair] = counts.get(pair, 0.0) + 1.0
-    return counts
+def cooccurrences(nodes: Sequence[int | None], window: int) -> Edges:
+    """How often two different nodes occur in a window of words, as edges in both directions."""
+    path = np.array([-1 if node is None else node for node in nodes], dtype=np.int64)
+    size = int(path.max(initial=0)) + 1
+    pairs = [np.zeros(0, np.int64)]
+    for distance in range(1, min(window, len(path))):
+        first, second = path[:-distance], path[distance:]
+        kept = (first >= 0) & (second >= 0) & (first != second)
+        pairs += [first[kept] * size + second[kept], second[kept] * size + first[kept]]
+    found, counts = np.unique(np.concatenate(pairs), return_counts=True)
+    return Edges(found // size, found % size, counts.astype(np.float64))
 
 
 def numbered(nodes: Sequence[str | None]) -> tuple[dict[str, int], list[int | None]]:

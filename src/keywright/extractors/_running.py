@@ -5,15 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from keywright.text.tokenise import DIGIT, normalise
+from keywright.text.tokenise import normalise, running
 from keywright.types import Document, Prediction, ScoredPhrase
 
 _ENDED = re.compile(r"[.?!]\s*$")
-# Libraries look for sentences in text as people write it, without blanks before marks.
-_BEFORE, _AFTER = re.compile(r" (?=[.,)%;:?!](?: |$))"), re.compile(r"(?<=\() ")
-# Prepared texts have `<digit>` for every number, which a library would take for the word "digit".
-# An `<unk>` may be any word, so no phrase may contain it.
-_PLACEHOLDERS = {DIGIT: "0", "<unk>": ","}
 
 
 def running_text(document: Document) -> str:
@@ -24,8 +19,7 @@ def running_text(document: Document) -> str:
     text = f"{title}\n{document.body}".strip()
     if not document.tokenised:
         return text
-    joined = " ".join(_PLACEHOLDERS.get(word, word) for word in text.split())
-    return _AFTER.sub("", _BEFORE.sub("", joined))
+    return running(text.split())
 
 
 def prediction(document: Document, ranked: Iterable[tuple[str, float]]) -> Prediction:

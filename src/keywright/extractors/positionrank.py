@@ -14,7 +14,7 @@ import numpy as np
 
 from keywright.config import Count, Fraction
 from keywright.extractors import _graph
-from keywright.extractors._graph import Array, Edges, TaggedExtractor, TaggedText, TaggerName
+from keywright.extractors._graph import Array, TaggedExtractor, TaggedText, TaggerName
 from keywright.text.candidates import Span
 
 TOLERANCE = 1e-4  # of a node's rank, as in pke
@@ -32,7 +32,7 @@ class Config:
 
 def score(config: Config, text: TaggedText) -> Iterator[tuple[Span, float]]:
     numbers, path = _graph.numbered(text.nodes())
-    edges = Edges.undirected(_graph.cooccurrences(path, config.window))
+    edges = _graph.cooccurrences(path, config.window)
     restart = position_weights(len(numbers), path)
     ranks = _graph.pagerank(len(numbers), edges, config.damping, TOLERANCE, restart)
     by_stem = dict(zip(numbers, ranks.tolist(), strict=True))

@@ -12,7 +12,7 @@ from functools import partial
 
 from keywright.config import Count, Fraction
 from keywright.extractors import _graph
-from keywright.extractors._graph import Edges, TaggedExtractor, TaggedText, TaggerName
+from keywright.extractors._graph import TaggedExtractor, TaggedText, TaggerName
 from keywright.text.candidates import Span
 
 TOLERANCE = 1e-4  # of a node's rank, as in pke
@@ -29,7 +29,7 @@ class Config:
 
 def score(config: Config, text: TaggedText) -> Iterator[tuple[Span, float]]:
     numbers, path = _graph.numbered(text.nodes())
-    edges = Edges.undirected(_graph.cooccurrences(path, config.window))
+    edges = _graph.cooccurrences(path, config.window)
     ranks = _graph.pagerank(len(numbers), edges, config.damping, TOLERANCE)
     by_stem = dict(zip(numbers, ranks.tolist(), strict=True))
     return _graph.summed(by_stem, text.longest_runs(), config.normalised)

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from keywright.config import Count, Fraction, Probability
 from keywright.extractors import _graph
-from keywright.extractors._graph import Edges, Tagger, TaggerName
+from keywright.extractors._graph import Tagger, TaggerName
 from keywright.text.candidates import STOPWORDS, CandidateText, is_word, runs
 from keywright.types import Document, Prediction
 
@@ -62,7 +64,7 @@ class TextRank:
         """The rank of every node, in order of first occurrence."""
         numbers, path = _graph.numbered(nodes)
         pairs = _graph.cooccurrences(path, self.config.window)
-        edges = Edges.undirected(dict.fromkeys(pairs, 1.0))  # how often does not matter
+        edges = pairs._replace(weight=np.ones(len(pairs.weight)))  # how often does not matter
         ranks = _graph.pagerank(len(numbers), edges, self.config.damping, TOLERANCE)
         return dict(zip(numbers, ranks.tolist(), strict=True))
 

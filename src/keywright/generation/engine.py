@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import shutil
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import msgspec
 
-from keywright.errors import ConfigError
+from keywright.errors import ConfigError, nearest
+from keywright.generation.found import Keyphrases
 from keywright.generation.keyphrases import Keyphrase, keyphrases
 from keywright.generation.language import language_of
 from keywright.generation.vocabulary import Controlled, Mode
@@ -121,7 +123,39 @@ def _suitable(best_first: Sequence[Keyphrase], expected: int) -> list[Keyphrase]
     return chosen[:MOST_UNASKED]
 
 
-DEFAULT_SELECTION = Selection()
+class Options(TypedDict, total=False):
+    """Which keyphrases to return, as keywords; they have the names of the command line's options.
+
+    `top`, `min_confidence` and `precision` mean the same as those of `Selection`;
+    `min_probability` is another name of `min_confidence`.
+    """
+
+    top: int | None
+    min_confidence: float
+    min_probability: float
+    precision: float | None
+    present_only: bool
+    absent_only: bool
+
+
+def _selection(given: Selection | None, options: Options) -> Selection:
+    unknown = options.keys() - Options.__annotations__.keys()
+    if unknown:
+        known = sorted(Options.__annotations__)
+        raise TypeError(f"unknown option {min(unknown)!r}{nearest(min(unknown), known)}")
+    if given is not None:
+        if options:
+            raise ConfigError(
+                f"{', '.join(sorted(options))}: give a selection or such options, not both"
+            )
+        return given
+    return Selection(
+        top=options.get("top"),
+        min_confidence=options.get("min_confidence", options.get("min_probability", 0.0)),
+        present=not options.get("absent_only", False),
+        absent=not options.get("present_only", False),
+        precision=options.get("precision"),
+    )
 
 
 class Keywright:
@@ -134,8 +168,9 @@ class Keywright:
     is a ranker, as the default one is; see docs/vocabularies.md.
 
         kw = Keywright()
-        kw.generate("Heat pumps in old houses ...")       # a list of Keyphrase
-        for found in kw.generate(many_texts): ...         # streamed, in order
+        kw.generate("Heat pumps in old houses ...", top=5)      # Keyphrases, a list of Keyphrase
+        kw.generate(["Heat pumps ...", "Drag sails ..."])       # a list of such lists
+        for found in kw.stream(read_texts()): ...               # of any number of texts, in order
     """
 
     def __init__(
@@ -158,6 +193,15 @@ class Keywright:
         # work inside a batch already uses all cores.
         self._lock = threading.Lock()
 
+    def with_vocabulary(self, vocabulary: Terms, vocabulary_mode: Mode = "only") -> Keywright:
+        """The same model with another vocabulary. It is shared and not loaded again."""
+        made = copy.copy(self)
+        model, window_words, _, _, options = self._settings
+        made._settings = (model, window_words, vocabulary, vocabulary_mode, options)
+        made._loaded = self._loaded.with_terms(name for term in vocabulary for name in term.names)
+        made._keyphrases = _mapping(vocabulary, vocabulary_mode, made._loaded)
+        return made
+
     @property
     def calibrated(self) -> bool:
         """Whether probabilities are calibrated: a phrase with 0.4 is right in 40% of cases."""
@@ -171,30 +215,65 @@ class Keywright:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, self._settings
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Everything that the model's predictions depend on besides the documents."""
+        return self._loaded.settings
+
     @overload
     def generate(  # type: ignore[overload-overlap]  # a str is an iterable of str, too
-        self, texts: str | Document, selection: Selection = ...
-    ) -> list[Keyphrase]: ...
+        self, texts: str | Document, selection: Selection | None = ..., **options: Unpack[Options]
+    ) -> Keyphrases: ...
 
     @overload
     def generate(
-        self, texts: Iterable[str | Document], selection: Selection = ...
-    ) -> Iterator[list[Keyphrase]]: ...
+        self,
+        texts: Iterable[str | Document | None],
+        selection: Selection | None = ...,
+        **options: Unpack[Options],
+    ) -> list[Keyphrases]: ...
 
     def generate(
         self,
-        texts: str | Document | Iterable[str | Document],
-        selection: Selection = DEFAULT_SELECTION,
-    ) -> list[Keyphrase] | Iterator[list[Keyphrase]]:
-        """The keyphrases of one text, or of each of several texts, best first."""
-        if selection.precision is not None and not self.calibrated:
+        texts: str | Document | Iterable[str | Document | None],
+        selection: Selection | None = None,
+        **options: Unpack[Options],
+    ) -> Keyphrases | list[Keyphrases]:
+        """The keyphrases of one text, or a list with those of each of several texts, best first.
+
+        Several texts may be a list or a series of pandas or polars, for example; a missing value
+        (None, NaN) has no keyphrases. Which keyphrases to return is given by a `Selection`, or by
+        the keywords `top`, `min_confidence`, `precision`, `present_only` and `absent_only`.
+
+            kw.generate(text, top=5, present_only=True, min_confidence=0.2)
+            frame["keyphrases"] = kw.generate(frame["abstract"])
+        """
+        if isinstance(texts, str | Document):
+            return next(self.stream([texts], selection, **options))
+        return list(self.stream(texts, selection, **options))
+
+    def stream(
+        self,
+        texts: Iterable[str | Document | None],
+        selection: Selection | None = None,
+        **options: Unpack[Options],
+    ) -> Iterator[Keyphrases]:
+        """The keyphrases of each text, in order; texts are read when they are needed.
+
+        For more texts than fit into memory. The options are those of `generate`.
+        """
+        chosen = _selection(selection, options)
+        if chosen.precision is not None and not self.calibrated:
             raise ConfigError(
                 f"{self._settings[0]} has no calibrated probabilities, which precision requires; "
                 "use a model exported with --confidence, or give a calibration"
             )
-        if isinstance(texts, str | Document):
-            return next(self._stream([texts], selection))
-        return self._stream(texts, selection)
+        if isinstance(texts, str | bytes | Path | Document) or hasattr(texts, "columns"):
+            raise TypeError(
+                f"texts is a {type(texts).__name__}; give a list, a column of a table, or another "
+                "iterable of texts"
+            )
+        return self._stream(texts, chosen)
 
     @classmethod
     def adapt(
@@ -256,20 +335,24 @@ class Keywright:
             yield prediction
 
     def _stream(
-        self, texts: Iterable[str | Document], selection: Selection
-    ) -> Iterator[list[Keyphrase]]:
+        self, texts: Iterable[str | Document | None], selection: Selection
+    ) -> Iterator[Keyphrases]:
         given: deque[str | Document] = deque()
 
         def documents() -> Iterator[Document]:
-            for text in texts:
-                given.append(text)
-                yield text if isinstance(text, Document) else _document(text)
+            for number, text in enumerate(texts):
+                known = _checked(text, number)
+                given.append(known)
+                yield known if isinstance(known, Document) else _document(known)
 
         for document, prediction in self._predicted(documents()):
             found = self._keyphrases(document, prediction)
             selected = selection(found, word_count(document))
             text = given.popleft()
-            yield selected if isinstance(text, Document) else _placed(selected, document, text)
+            if isinstance(text, Document):
+                yield Keyphrases(selected, document.text)
+            else:
+                yield Keyphrases(_placed(selected, document, text), text)
 
     def _predicted(self, documents: Iterable[Document]) -> Iterator[tuple[Document, Prediction]]:
         """Every document with its prediction; batches mix windows of several documents."""
@@ -326,6 +409,16 @@ class Keywright:
 def word_count(document: Document) -> int:
     """The length of a document, on which the number of its keyphrases depends."""
     return len(document.text.split())
+
+
+def _checked(text: object, number: int) -> str | Document:
+    """A text; that of a missing value is empty."""
+    if isinstance(text, str | Document):
+        return text
+    # NaN is not equal to itself; pandas has missing values that cannot be compared at all.
+    if text is None or type(text).__name__ in ("NAType", "NaTType") or text != text:
+        return ""
+    raise TypeError(f"texts[{number}] is of type {type(text).__name__}, not a text or a Document")
 
 
 def _document(text: str) -> Document:

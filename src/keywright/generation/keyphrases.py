@@ -57,6 +57,9 @@ class Keyphrase(msgspec.Struct, frozen=True, kw_only=True):
     recommended: bool = True
     stated: bool = False
 
+    def __str__(self) -> str:
+        return self.text
+
 
 def tidy(text: str) -> str:
     """The text in one line that is safe to print."""

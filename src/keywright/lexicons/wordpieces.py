@@ -12,14 +12,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Self
 
 import msgspec
 
 from keywright.config import Count
-from keywright.data import minilm
-from keywright.errors import ConfigError
+from keywright.data import minilm, pretrained
+from keywright.errors import ConfigError, DataError
 from keywright.files import read_text
 from keywright.lexicon import BLANK, PAD, SPECIALS, UNK, EncodedSource, SpecialIds
 from keywright.text.tokenise import DIGIT, document_words, words
@@ -32,7 +31,6 @@ LONGEST_WORD = 100
 MAX_CACHED_WORDS = 500_000
 """The number of different words whose pieces are cached."""
 MINILM = "minilm"
-VOCABULARY_FILE = "vocab.txt"
 
 # The pieces that the embedding reads for special ids and for `<digit>`: their pretrained meaning is
 # similar, or no word is split into them.
@@ -45,7 +43,7 @@ _READ_AS[DIGIT] = "0"
 @dataclass(frozen=True)
 class Config:
     size: Count = 12_000  # ids that can be generated, special ones included
-    # "minilm", or the folder of another BERT-like encoder, whose vocab.txt lists its wordpieces.
+    # "minilm", or the folder or hub name of a BERT-like encoder, whose vocab.txt lists wordpieces.
     encoder: str = MINILM
 
 
@@ -69,12 +67,12 @@ def wordpieces(encoder: str = MINILM) -> list[str]:
     """The wordpieces of an encoder, in the order of their ids."""
     if encoder == MINILM:
         return minilm.wordpieces()
-    file = Path(encoder) / VOCABULARY_FILE
+    try:
+        file = pretrained.wordpiece_folder(encoder) / pretrained.VOCABULARY
+    except DataError as error:
+        raise ConfigError(f"data.vocabulary.encoder: {error}, or {MINILM!r}") from None
     if not file.is_file():
-        raise ConfigError(
-            f"data.vocabulary.encoder: {encoder} is neither {MINILM!r} nor a folder with a "
-            f"{VOCABULARY_FILE}"
-        )
+        raise ConfigError(f"data.vocabulary.encoder: {encoder} has no {pretrained.VOCABULARY}")
     return read_text(file).split("\n")
 
 

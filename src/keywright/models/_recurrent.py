@@ -74,7 +74,10 @@ class Recurrent(Model[Memory, State]):
     def encode(self, batch: Batch) -> Memory:
         embedded = self.dropout(self.embedding(batch.source))
         states, final = self.read(embedded, batch)
-        states = self.dropout(states)
+        return self.remember(self.dropout(states), final, batch)
+
+    def remember(self, states: Tensor, final: Tensor, batch: Batch) -> Memory:
+        """The documents of a batch whose encoder states are these."""
         each = torch.arange(len(batch), device=states.device)
         return Memory(
             sharing=Sharing.of(each, len(batch)),

@@ -23,7 +23,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from keywright.config import Count, Fraction, NonNegative, Positive, Probability, Share
-from keywright.data import minilm
+from keywright.data import minilm, pretrained
 from keywright.data.batch import Batch
 from keywright.data.tags import (
     NO_TAG,
@@ -37,7 +37,7 @@ from keywright.data.tags import (
     source_words,
     tagged_spans,
 )
-from keywright.errors import ConfigError
+from keywright.errors import ConfigError, DataError
 from keywright.lexicon import Lexicon
 from keywright.nn import bag_of_words
 from keywright.nn.bert import BertEncoder
@@ -62,7 +62,7 @@ class Config:
     The last four settings are as in the authors' release if they are set to the second value.
     """
 
-    start: str = MINILM  # the initial weights: "minilm", "random", or a folder of a BERT-like model
+    start: str = MINILM  # initial weights: "minilm", "random", a BERT-like folder or hub name
     width: Count = 384
     heads: Count = 12
     inner: Count = 1536
@@ -554,18 +554,16 @@ def _weights(start: str) -> Path:
     """The file of the initial weights."""
     if start == MINILM:
         return minilm.weights()
-    path = Path(start) / WEIGHTS
-    if path.is_file():
-        return path
     pickles = sorted(Path(start).glob("*.bin"))
-    if pickles:
+    if pickles and not (Path(start) / WEIGHTS).is_file():
         raise ConfigError(
             f"model.start: {pickles[0]} is a pickle, which could run code when it is read; convert "
             f"it to {WEIGHTS} with safetensors.torch.save_file"
         )
-    raise ConfigError(
-        f"model.start: {start} is neither {MINILM!r}, {RANDOM!r} nor a folder with a {WEIGHTS}"
-    )
+    try:
+        return pretrained.weights_folder(start) / WEIGHTS
+    except DataError as error:
+        raise ConfigError(f"model.start: {error}, or {MINILM!r} or {RANDOM!r}") from None
 
 
 def _phrase(words: Sequence[SourceWord], log_probs: Sequence[list[list[float]]]) -> ScoredPhrase:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from keywright.analysis.counts import Numbers
 from keywright.analysis.distribution import Distribution
 from keywright.analysis.overlap import Overlap
 from keywright.calibration.calibrate import Calibration, PartCalibration
+from keywright.calibration.ece import Bin
 from keywright.calibration.position import Sections
 from keywright.matches import SPLIT_PARTS
 from keywright.report.findings import MEASURES, Findings
@@ -17,6 +19,7 @@ from keywright.report.tables import WHAT
 from keywright.report.values import Figure, Gallery
 from keywright.tables import Cell, Table, count, number, percent
 
+FEWEST = 10  # phrases in a bin; the share of correct ones among fewer is mostly chance
 HUNDREDTHS = (0, 25, 50, 75, 100)
 MOST_UNFOLDED = 6
 SERIES = 6
@@ -89,7 +92,8 @@ def reliability(findings: Findings) -> Gallery | None:
     text = (
         "Bars: the share of correct phrases among those of similar confidence. On the dotted line, "
         "confidence equals the probability of being correct; bars below it mean overconfidence. "
-        "Dots are at the mean confidence of their bin, and the numbers below count its phrases."
+        "Dots are at the mean confidence of their bin, and the numbers below count its phrases. "
+        f"A hollow bar has fewer than {FEWEST} phrases and says little: its 95% interval is drawn."
     )
     return _gallery("Reliability", text, figures)
 
@@ -99,12 +103,17 @@ def _reliability(system: str, part: str, found: PartCalibration, name: str) -> F
     plot.ticks((tick, f"{tick}") for tick in (0, 20, 40, 60, 80, 100))
     drawing = plot.drawing
     for bar in found.bins:
-        if bar.count and bar.accuracy is not None and bar.confidence is not None:
-            plot.bar(100 * bar.low, 100 * bar.high, 100 * bar.accuracy, part)
+        if bar.accuracy is not None:
+            kind = f"{part} few" if bar.count < FEWEST else part
+            plot.bar(100 * bar.low, 100 * bar.high, 100 * bar.accuracy, kind)
     drawing.line(plot.x(0), plot.y(0), plot.x(100), plot.y(100), "ideal")
     for bar in found.bins:
         if bar.count and bar.accuracy is not None and bar.confidence is not None:
-            drawing.circle(plot.x(100 * bar.confidence), plot.y(100 * bar.accuracy), 3, "point")
+            at = plot.x(100 * bar.confidence)
+            if bar.interval is not None and bar.count < FEWEST:
+                low, high = (plot.y(100 * limit) for limit in bar.interval)
+                drawing.line(at, low, at, high, "whisker")
+            drawing.circle(at, plot.y(100 * bar.accuracy), 3, "point")
         middle = plot.x(50 * (bar.low + bar.high))
         drawing.text(middle, 236, f"{bar.count}", "tiny")
     drawing.text(8, 236, "number", "start tiny")
@@ -119,7 +128,7 @@ def _reliability(system: str, part: str, found: PartCalibration, name: str) -> F
                 Cell(f"{100 * bar.low:.0f} to {100 * bar.high:.0f}", bar.low),
                 count(bar.count),
                 percent(bar.confidence),
-                percent(bar.accuracy),
+                replace(percent(bar.accuracy), interval=_limits(bar)),
             )
             for bar in found.bins
         ),
@@ -130,6 +139,13 @@ def _reliability(system: str, part: str, found: PartCalibration, name: str) -> F
         f"{summary} points."
     )
     return _figure(drawing, table, described)
+
+
+def _limits(bar: Bin) -> str:
+    if bar.interval is None:
+        return ""
+    low, high = bar.interval
+    return f"{100 * low:.0f} to {100 * high:.0f}"
 
 
 def perplexity(findings: Findings) -> Gallery | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from string import Template
 
 from keywright.report import browser, figures, tables
 from keywright.report.findings import Findings
+from keywright.report.policy import policy
 from keywright.report.summary import summary
 from keywright.report.values import Figure, Gallery
 from keywright.tables import Cell, Table
@@ -26,10 +26,10 @@ def render(
     """The page; its browser holds the first `documents` documents."""
     style, script = _resource("report.css"), _resource("report.js")
     pages = browser.pages(findings, documents)
+    sections = list(_sections(findings))
     data = {"systems": findings.systems, "total": findings.documents, "documents": pages}
     return Template(_resource("report.html")).substitute(
-        # Only this script may run, whatever the texts of the documents contain.
-        policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}",
+        policy=policy(style, script),
         title=escape(f"Keyphrase report: {', '.join(findings.systems)}"),
         style=style,
         script=script,
@@ -37,7 +37,8 @@ def render(
         summary=_list(summary(findings), "summary"),
         left_out=_left_out(findings),
         main=_table(tables.main(findings)),
-        sections="\n".join(_sections(findings)),
+        contents=_contents(sections),
+        sections="\n".join(map(_section, sections)),
         browsing=escape(_browsing(findings, len(pages))),
         card=_card(card),
         data=browser.embedded(data),
@@ -46,10 +47,6 @@ def render(
 
 def _resource(name: str) -> str:
     return files("keywright.report").joinpath("page", name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _lead(findings: Findings) -> str:
@@ -71,56 +68,99 @@ def _left_out(findings: Findings) -> str:
     return f"<h3>Left out, and why</h3>{_list(findings.left_out, 'notes')}"
 
 
-def _sections(findings: Findings) -> Iterable[str]:
+# The sections of report.html itself; the others come after the first.
+AROUND = {"summary": "Summary", "documents": "Documents", "card": "Run card"}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page; `name` is its anchor."""
+
+    name: str
+    title: str
+    contents: tuple[Table | Gallery, ...] = ()
+
+
+def _sections(findings: Findings) -> Iterable[Section]:
     """Every section between the main table and the browser."""
-    yield _section(
+    yield Section(
         "measures",
         "Scores in detail",
-        figures.scores(findings),
-        tables.differences(findings),
-        tables.averages(findings),
-        tables.cutoffs(findings),
+        _made(
+            figures.scores(findings),
+            tables.differences(findings),
+            tables.averages(findings),
+            tables.cutoffs(findings),
+        ),
     )
-    yield _section(
+    yield Section(
         "calibration",
         "Calibration",
-        tables.calibration(findings),
-        figures.reliability(findings),
-        figures.perplexity(findings),
-        figures.tokens(findings),
-        figures.sections(findings),
+        _made(
+            tables.calibration(findings),
+            figures.reliability(findings),
+            figures.perplexity(findings),
+            figures.tokens(findings),
+            figures.sections(findings),
+        ),
     )
-    yield _section(
+    yield Section(
         "overlap",
         "Overlap and agreement",
-        tables.agreement(findings),
-        figures.overlap(findings),
-        tables.agreed(findings),
-        tables.complements(findings),
-        tables.candidates(findings),
+        _made(
+            tables.agreement(findings),
+            figures.overlap(findings),
+            tables.agreed(findings),
+            tables.complements(findings),
+            tables.candidates(findings),
+        ),
     )
-    yield _section(
+    yield Section(
         "behaviour",
         "Numbers, diversity and distributions",
-        tables.numbers(findings),
-        figures.numbers(findings),
-        tables.diversity(findings),
-        figures.distributions(findings),
+        _made(
+            tables.numbers(findings),
+            figures.numbers(findings),
+            tables.diversity(findings),
+            figures.distributions(findings),
+        ),
     )
 
 
-def _section(name: str, title: str, *contents: Table | Gallery | None) -> str:
+def _made(*contents: Table | Gallery | None) -> tuple[Table | Gallery, ...]:
+    return tuple(content for content in contents if content is not None)
+
+
+def _contents(sections: Sequence[Section]) -> str:
+    """The table of contents: every section with what it shows."""
+    first, *last = (Section(name, title) for name, title in AROUND.items())
+    items = "".join(
+        f'<li><a href="#{section.name}">{escape(section.title)}</a>{_entries(section)}</li>'
+        for section in (first, *sections, *last)
+    )
+    return f'<nav aria-label="Contents"><ul class="contents">{items}</ul></nav>'
+
+
+def _entries(section: Section) -> str:
+    items = "".join(
+        f'<li><a href="#{section.name}-{place}">{escape(content.title)}</a></li>'
+        for place, content in enumerate(section.contents)
+    )
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _section(section: Section) -> str:
     shown = [
-        _table(content) if isinstance(content, Table) else _gallery(content)
-        for content in contents
-        if content is not None
+        f'<div id="{section.name}-{place}">'
+        f"{_table(content) if isinstance(content, Table) else _gallery(content)}</div>"
+        for place, content in enumerate(section.contents)
     ]
     if not shown:
         shown = ["<p>Nothing to show; the list at the top says what is left out, and why.</p>"]
     body = "\n".join(shown)
     return (
-        f'<section id="{name}" aria-labelledby="{name}-heading">'
-        f'<h2 id="{name}-heading">{escape(title)}</h2>\n{body}</section>'
+        f'<section id="{section.name}" aria-labelledby="{section.name}-heading">'
+        f'<h2 id="{section.name}-heading">{escape(section.title)}</h2>\n{body}</section>'
     )
 
 

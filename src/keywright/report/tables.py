@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from keywright.analysis.overlap import Split
 from keywright.analysis.significance import STARS, Difference
+from keywright.calibration.calibrate import PartCalibration
 from keywright.matches import SPLIT_PARTS
 from keywright.metric import Metric
 from keywright.report.findings import MEASURES, Findings
@@ -191,9 +193,10 @@ def calibration(findings: Findings) -> Table | None:
         tuple(rows),
         (
             f"Confidence is {confidence}. ECE, MCE and adaptive ECE (bins of equal mass) in "
-            "points, 10 bins: 0 is perfect. Brier: 0 is perfect. AUROC: the probability that a "
-            "correct phrase has more confidence than a wrong one; 0.5 is chance. Below each value "
-            "is its 95% interval from 1,000 resamples of the documents.",
+            "points, 10 bins: 0 is perfect. MCE is the gap of a single bin, which has n phrases; "
+            "with few of them it is mostly chance. Brier: 0 is perfect. AUROC: the probability "
+            "that a correct phrase has more confidence than a wrong one; 0.5 is chance. Below each "
+            "value is its 95% interval from 1,000 resamples of the documents.",
         ),
     )  # fmt: skip
 
@@ -219,9 +222,19 @@ def _calibration_row(findings: Findings, system: str, part: str) -> tuple[Cell, 
         count(found.phrases),
         percent(found.accuracy),
         percent(found.confidence),
-        *(measured(name, 100, 1) for name in ("ECE", "MCE", "ACE")),
+        measured("ECE", 100, 1),
+        _of_bin(measured("MCE", 100, 1), found),
+        measured("ACE", 100, 1),
         *(measured(name, 1, 3) for name in ("Brier", "AUROC")),
     )
+
+
+def _of_bin(cell: Cell, found: PartCalibration) -> Cell:
+    """The maximum error with the number of phrases in its bin: a gap of few phrases is chance."""
+    if cell.value is None:
+        return cell
+    worst = max(found.bins, key=lambda bar: bar.gap)
+    return replace(cell, text=f"{cell.text} (n={worst.count:,})")
 
 
 def agreement(findings: Findings) -> Table | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
+from msgspec import Meta
 from python_multipart.exceptions import FormParserError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -31,6 +32,8 @@ from keywright.serving.metrics import CONTENT_TYPE, Metrics
 from keywright.serving.refusal import RefusalError, retry_later
 from keywright.serving.uploads import Uploads
 from keywright.types import Document
+from keywright.vocabularies.term import Term
+from keywright.vocabularies.terms import Terms
 
 ALL = Selection(top=0)
 NO_PAGE = b"keywright is running. POST a text to /v1/keyphrases; see /docs.\n"
@@ -40,7 +43,7 @@ REFUSED = {
     400: "The body does not match its content type.",
     401: "The key is missing or wrong.",
     408: "The request took too long.",
-    413: "The body, the text or the number of documents is too large.",
+    413: "The body, the text, the vocabulary or the number of documents is too large.",
     415: "The content type is not supported, or the body is compressed.",
     422: "The request is invalid, or the file cannot be read.",
     429: "Too many requests with this key; see Retry-After.",
@@ -63,9 +66,19 @@ class Engine(Protocol):
 
     def generate(
         self, texts: Iterable[Document], selection: Selection, /
-    ) -> Iterator[list[Keyphrase]]: ...
+    ) -> Iterable[list[Keyphrase]]: ...
 
     def warnings(self, document: Document) -> list[str]: ...
+
+    def with_vocabulary(self, vocabulary: Terms, /) -> Engine: ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A document and the terms to choose from; without any, the engine's own keyphrases."""
+
+    document: Document
+    terms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,12 +93,24 @@ class Generate:
 
     engine: Engine
 
-    def __call__(self, documents: Sequence[Document]) -> list[Found]:
+    def __call__(self, asked: Sequence[Asked]) -> list[Found]:
+        found: dict[int, Found] = {}
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for number, one in enumerate(asked):
+            groups.setdefault(one.terms, []).append(number)
+        for terms, numbers in groups.items():
+            documents = [asked[number].document for number in numbers]
+            found.update(zip(numbers, self._generated(documents, terms), strict=True))
+        return [found[number] for number in range(len(asked))]
+
+    def _generated(self, documents: list[Document], terms: tuple[str, ...]) -> list[Found]:
+        engine = self.engine
+        if terms:
+            engine = engine.with_vocabulary(Terms(Term(text=name) for name in terms))
         # What a request selects does not matter here, so that requests share batches.
-        found = self.engine.generate(documents, ALL)
         return [
-            Found(keyphrases, self.engine.warnings(document))
-            for document, keyphrases in zip(documents, found, strict=True)
+            Found(list(keyphrases), self.engine.warnings(document))
+            for document, keyphrases in zip(documents, engine.generate(documents, ALL), strict=True)
         ]
 
 
@@ -119,12 +144,12 @@ class Service:
         self.engine = engine
         self.settings = settings
         self.metrics = Metrics(lambda: self.batcher.waiting + self.lane.waiting)
-        self.lane: LongLane[Document, Found] = LongLane(
+        self.lane: LongLane[Asked, Found] = LongLane(
             Generate(engine), workers=limits.long_workers, capacity=limits.long_requests
         )
-        self.batcher: Batcher[Document, Found] = Batcher(
+        self.batcher: Batcher[Asked, Found] = Batcher(
             Generate(engine),
-            lambda document: len(document.text),
+            lambda asked: len(asked.document.text),
             batch=limits.batch,
             max_length=limits.batch_characters,
             wait=limits.batch_wait,
@@ -149,12 +174,16 @@ class Service:
             raise retry_later(429, "too_many_requests", message, seconds)
 
     async def answer(
-        self, request: Request, documents: list[Document], options: messages.Options
+        self,
+        request: Request,
+        documents: list[Document],
+        options: messages.Options,
+        terms: tuple[str, ...],
     ) -> Response:
         selection = messages.selection(options, self.engine.calibrated)
         _log_sizes(request, documents)
         try:
-            found = await self._process(documents)
+            found = await self._process([Asked(document, terms) for document in documents])
         except QueueFullError:
             message = "Too many documents are waiting; try again soon."
             raise retry_later(503, "busy", message, 1) from None
@@ -172,12 +201,13 @@ class Service:
         ]
         return _json(messages.Answer(documents=answered, model=self.settings.model))
 
-    async def _process(self, documents: Sequence[Document]) -> list[Found]:
+    async def _process(self, asked: Sequence[Asked]) -> list[Found]:
         """Long requests must not delay short ones."""
-        size = sum(len(document.text) for document in documents)
-        if size > self.settings.limits.long_characters:
-            return await self.lane.submit(documents)
-        return await self.batcher.submit(documents)
+        size = sum(len(one.document.text) for one in asked)
+        limits = self.settings.limits
+        if size > limits.long_characters or len(asked[0].terms) > limits.short_terms:
+            return await self.lane.submit(asked)
+        return await self.batcher.submit(asked)
 
 
 def create_app(engine: Engine, settings: Settings | None = None) -> FastAPI:
@@ -226,17 +256,20 @@ def _keyphrase_routes(service: Service) -> APIRouter:
             _require(request, "application/json")
             ask = messages.parse(await request.body())
             async with _until_disconnect(request):
-                return await service.answer(request, messages.documents(ask, limits), ask)
+                terms = messages.terms(ask.vocabulary, limits)
+                return await service.answer(request, messages.documents(ask, limits), ask, terms)
 
     @routes.post("/keyphrases/file", **_described(_Upload, "multipart/form-data"))
     async def keyphrases_of_file(request: Request) -> Response:
         """Keyphrases of a PDF, HTML, Markdown or text file."""
         async with _within(limits.seconds):
             _require(request, "multipart/form-data")
-            content, name, options = await _upload(request)
+            content, name, upload = await _upload(request)
             async with _until_disconnect(request):
+                given = upload.vocabulary and upload.vocabulary.splitlines()
+                terms = messages.terms(given, limits)
                 document = await service.uploads.read(content, name, _client(request))
-                return await service.answer(request, [document], options)
+                return await service.answer(request, [document], upload, terms)
 
     @routes.get("/models", responses=_responses("The model in use.", "Models", REFUSED_GET))
     async def models() -> Response:
@@ -300,7 +333,10 @@ def _page_routes(files: Mapping[str, static.File], openapi: dict[str, Any]) -> A
 class _Upload(messages.Options, kw_only=True):
     """A file, and which keyphrases to return."""
 
-    file: bytes
+    file: bytes = b""
+    vocabulary: (
+        Annotated[str, Meta(description="One term per line: only these are returned.")] | None
+    ) = None
 
 
 def _described(body: type, kind: str) -> dict[str, Any]:
@@ -343,6 +379,7 @@ def _description(app: FastAPI, service: Service) -> dict[str, Any]:
     upload = schemas.pop("_Upload")
     upload["title"] = "Upload"
     upload["properties"]["file"] = {"type": "string", "format": "binary"}
+    upload["required"] = ["file"]
     components = openapi.setdefault("components", {})
     components["schemas"] = {**schemas, "Upload": upload}
     if service.settings.keys is not None:
@@ -399,7 +436,7 @@ def _require(request: Request, kind: str) -> None:
         raise RefusalError(415, "unsupported_type", message, {"Accept-Encoding": "identity"})
 
 
-async def _upload(request: Request) -> tuple[bytes, str, messages.Options]:
+async def _upload(request: Request) -> tuple[bytes, str, _Upload]:
     """The content of the field `file`, its name, and the other fields as options."""
     try:
         async with request.form(max_files=1, max_fields=16) as form:
@@ -411,7 +448,7 @@ async def _upload(request: Request) -> tuple[bytes, str, messages.Options]:
                 message = "The form repeats a field; send each field once."
                 raise RefusalError(422, "invalid_request", message)
             fields = {name: value for name, value in form.items() if name != "file"}
-            options = msgspec.convert(fields, messages.Options, strict=False)
+            options = msgspec.convert(fields, _Upload, strict=False)
             return await file.read(), file.filename or "", options
     except msgspec.ValidationError as error:
         message = f"The form is invalid: {messages.brief(error)}."

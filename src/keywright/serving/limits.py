@@ -14,6 +14,7 @@ class Limits:
     body_bytes: int = 16 * 1024 * 1024
     documents: int = 64  # per request
     characters: int = 400_000  # per request, all documents together
+    terms: int = 1000  # of a request's vocabulary
     seconds: float = 30.0  # from the first byte of a request to its answer
     requests: int = 1000  # open at the same time
     queue: int = 256  # documents waiting for the model
@@ -21,6 +22,7 @@ class Limits:
     batch_characters: int = 64_000  # per batch, unless a single document has more
     batch_wait: float = 0.005  # seconds that an idle model waits for more documents; may be 0
     long_characters: int = 10_000  # a request with more is processed in the lane for long ones
+    short_terms: int = 50  # so does one with a longer vocabulary
     long_workers: int = 1  # processes of that lane
     long_requests: int = 16  # in that lane, being processed or waiting
     files: int = 16  # uploads being read or waiting to be read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -17,6 +18,7 @@ from keywright.sources import text as plain_text
 from keywright.types import Document
 
 MAX_QUOTE = 200
+MAX_TERM = 200  # characters
 
 
 class DocumentIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -57,6 +59,13 @@ class Ask(Options, forbid_unknown_fields=True, kw_only=True):
     title: str | None = None
     body: str | None = None
     documents: Annotated[list[str | DocumentIn], Meta(min_length=1)] | None = None
+    vocabulary: (
+        Annotated[
+            list[Annotated[str, Meta(max_length=MAX_TERM)]],
+            Meta(min_length=1, description="Only these terms are returned, in this spelling."),
+        ]
+        | None
+    ) = None
 
 
 class KeyphraseOut(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -154,6 +163,26 @@ def documents(ask: Ask, limits: Limits) -> list[Document]:
     if characters > limits.characters:
         raise too_long(characters, limits.characters)
     return [_document(document, number) for number, document in enumerate(stripped, 1)]
+
+
+def terms(given: Iterable[str] | None, limits: Limits) -> tuple[str, ...]:
+    """The terms of a vocabulary, each once; none if no vocabulary is given."""
+    if given is None:
+        return ()
+    found: dict[str, str] = {}
+    for name in given:
+        if tidy := " ".join(name.split()):
+            # Names that differ in capitals only would be ambiguous, and match nothing.
+            found.setdefault(tidy.casefold(), tidy)
+    if not found:
+        raise RefusalError(422, "invalid_request", "The vocabulary contains no terms.")
+    if len(found) > limits.terms:
+        message = f"The vocabulary has {len(found):,} terms; at most {limits.terms:,} are allowed."
+        raise RefusalError(413, "too_many_terms", message)
+    if (longest := max(map(len, found.values()))) > MAX_TERM:
+        message = f"A term has {longest:,} characters; at most {MAX_TERM} are allowed."
+        raise RefusalError(422, "invalid_request", message)
+    return tuple(found.values())
 
 
 def _stripped(given: str | DocumentIn) -> DocumentIn:

@@ -1,8 +1,8 @@
 """Readers for users' own files: one module per kind of file.
 
 Each exposes `recognise(content, name) -> bool` and `read(content, name) -> Document`. The kind is
-recognised from the content; only Markdown, which any text could be, by its file name. Corpora of
-many documents (such as JSON lines) are read by `keywright.data` instead.
+recognised from the content; only Markdown, which any text could be, by its file name. Files of many
+documents are tables (`_rows`) and corpora such as JSON lines, which `keywright.data` reads.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from pathlib import Path
 from types import ModuleType
 
 from keywright import parts
+from keywright.data import tabular
 from keywright.data.documents import read_documents
+from keywright.data.table import Columns
 from keywright.errors import DataError, KeywrightError
+from keywright.sources import _rows
 from keywright.types import Document
 
 # Tried in this order; plain text comes last.
@@ -21,20 +24,40 @@ KINDS = ("pdf", "html", "markdown", "text")
 # The files to read from a folder; all others are ignored.
 SUFFIXES = frozenset({".txt", ".text", ".md", ".markdown", ".pdf", ".html", ".htm", ".xhtml"})
 MAX_REASON = 200  # characters of what a library says about a file
-CORPUS_SUFFIXES = frozenset({".jsonl", ".json", ".gz", ".xz", ".zst"})
+CORPUS_SUFFIXES = frozenset({".jsonl", ".ndjson", ".json", ".gz", ".xz", ".zst"})
 
 
-def read_source(path: Path) -> Iterator[Document]:
-    """The document of a file, or the documents of a JSON-lines file."""
-    if is_corpus(path):
+def read_source(
+    path: Path, columns: Columns | None = None, format: str | None = None
+) -> Iterator[Document]:
+    """The document of a file, or the documents of a table or a corpus.
+
+    `columns` are those of tables; a JSON-lines file is a table if they are given. `format` is that
+    of corpora, if it is not to be recognised.
+    """
+    if format is not None:
+        yield from read_documents(path, format=format)
+    elif is_table(path, columns):
+        yield from _rows.documents(path, columns or Columns())
+    elif columns is not None:
+        raise DataError("is not a table, so --column and --title-column do not apply", path)
+    elif is_corpus(path):
         yield from read_documents(path)
     else:
         yield read_content(_bytes(path), str(path))
 
 
+def is_table(path: Path, columns: Columns | None = None) -> bool:
+    """Whether the rows of a file are documents."""
+    return tabular.is_table(path) and (
+        columns is not None or tabular.suffix(path) not in CORPUS_SUFFIXES
+    )
+
+
 def is_corpus(path: Path) -> bool:
     """Whether a file contains many documents."""
-    return path.suffix.lower() in CORPUS_SUFFIXES or _beginning(path).lstrip()[:1] == b"{"
+    many = path.suffix.lower() in CORPUS_SUFFIXES or is_table(path)
+    return many or _beginning(path).lstrip()[:1] == b"{"
 
 
 def read_content(content: bytes, name: str) -> Document:

@@ -1,40 +1,34 @@
-"""PDF: the text in reading order; the title is found by its size, and hyphenated words are joined.
+"""PDF: the text in reading order; the title is found, and hyphenated words are joined.
 
-pdfium gives runs of text with their boxes. Runs are joined to lines; a page with lines in its left
-and right halves is read column by column, between the lines that span both; lines repeated on most
-pages (running heads, page numbers) are dropped.
+pdfium gives the characters of a page and their places (`_pdf_page`). Here lines become a text:
+columns are read one after the other, between the lines that span them; lines repeated on many pages
+(running heads, page numbers) are dropped; the lines of a paragraph are joined.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from keywright.errors import DataError
+from keywright.sources._pdf_page import Line, page_lines
 from keywright.types import Document
 
 # A page of text has thousands of characters; a file with fewer than this is a scan.
 MIN_CHARACTERS = 20
+MAX_TITLE = 400  # characters
+MOST_SPLITS = 3  # of a page into two columns, of these into two columns, ...
+MOST_PLACES = 100  # where a column may begin
+TITLE_LINES = 100  # of the first page, among which its title is
+COLUMN_LINES = 4  # the fewest lines of a column
+OVERFULL = 0.1  # the share of a line that may reach into the next column
+WORDY = 15  # characters of a line that is not a number, a formula or a cell of a table
 _HYPHENATED = re.compile(r"(?<=[a-zà-öø-ÿ])[-\u00ad\u2010\ufffe\x02]$")
-_LIGATURES = str.maketrans({"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "\u00a0": " "})
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of text and its box in points, y growing upwards; `size` is the height."""
-
-    text: str
-    left: float
-    right: float
-    bottom: float
-    top: float
-
-    @property
-    def size(self) -> float:
-        return self.top - self.bottom
+_FOOTNOTES = " ∗*†‡⋆"  # marks after a title
+_NUMBER = re.compile(r"\d+")
+_NOT_WORD = re.compile(r"[\W_]+")
 
 
 def recognise(content: bytes, name: str) -> bool:
@@ -42,25 +36,24 @@ def recognise(content: bytes, name: str) -> bool:
 
 
 def read(content: bytes, name: str) -> Document:
-    lines = [ordered(page_lines, width) for page_lines, width in _pages(content, name)]
-    if sum(len(line.text.strip()) for page in lines for line in page) < MIN_CHARACTERS:
+    pages, stated = read_pages(content, name)
+    if sum(len(line.text.strip()) for page in pages for line in page) < MIN_CHARACTERS:
         raise DataError(
             "has no text and is probably scanned; run OCR first, for example with: "
             "ocrmypdf in.pdf out.pdf",
             name,
         )
-    lines = without_running_heads(lines)
-    title = find_title(lines[0]) if lines else []
-    body = [line for page in lines for line in page if line not in title]
+    pages = without_running_heads(pages)
+    first = next((page for page in pages if page), [])
+    title = named_title(first, stated) or find_title(first)
+    body = [[line for line in page if line not in title] for page in pages]
     return Document(
-        id=name,
-        title=" ".join(line.text.strip() for line in title),
-        body=join(line.text for line in body),
+        id=name, title=joined(title).rstrip(_FOOTNOTES), body="\n".join(paragraphs(body))
     )
 
 
-def _pages(content: bytes, name: str) -> Iterator[tuple[list[Line], float]]:
-    """The lines of every page, unordered, and the page's width."""
+def read_pages(content: bytes, name: str) -> tuple[list[list[Line]], str]:
+    """The lines of every page in reading order, and the title that the file states."""
     import pypdfium2
     from pypdfium2 import raw
 
@@ -71,110 +64,162 @@ def _pages(content: bytes, name: str) -> Iterator[tuple[list[Line], float]]:
             raise DataError("is encrypted; remove its password first", name) from None
         raise DataError(f"is not a complete PDF ({error})", name) from None
     try:
-        for page in pdf:
-            text = page.get_textpage()
-            yield _lines(text), float(page.get_width())
-            text.close()
-            page.close()
+        pages = [ordered(lines) for lines in _each_page(pdf)]
+        return pages, pdf.get_metadata_value("Title")
     except pypdfium2.PdfiumError as error:
         raise DataError(f"has a damaged page ({error})", name) from None
     finally:
         pdf.close()
 
 
-def _lines(page: object) -> list[Line]:
-    """Join runs on the same baseline that touch, or nearly touch, to lines."""
-    runs = []
-    for index in range(page.count_rects()):  # type: ignore[attr-defined]
-        left, bottom, right, top = page.get_rect(index)  # type: ignore[attr-defined]
-        words = page.get_text_bounded(left, bottom, right, top)  # type: ignore[attr-defined]
-        words = re.sub(r"\s+", " ", words.translate(_LIGATURES)).strip()
-        if words and top > bottom:
-            runs.append(Line(words, left, right, bottom, top))
-    lines: list[Line] = []
-    for run in runs:  # in file order, which keeps the words of a line together
-        last = lines[-1] if lines else None
-        if last and _same_line(last, run):
-            gap = " " if run.left - last.right > 0.15 * run.size else ""
-            lines[-1] = Line(
-                last.text + gap + run.text,
-                last.left,
-                max(last.right, run.right),
-                min(last.bottom, run.bottom),
-                max(last.top, run.top),
-            )
-        else:
-            lines.append(run)
-    return lines
+def _each_page(pdf: Iterable[object]) -> Iterator[list[Line]]:
+    for page in pdf:
+        yield page_lines(page)
+        page.close()  # type: ignore[attr-defined]
 
 
-def _same_line(last: Line, run: Line) -> bool:
-    size = max(last.size, run.size)
-    overlap = min(last.top, run.top) - max(last.bottom, run.bottom)
-    return overlap > 0.5 * min(last.size, run.size) and -size < run.left - last.right < 1.2 * size
-
-
-def ordered(lines: Sequence[Line], width: float) -> list[Line]:
+def ordered(lines: Sequence[Line], depth: int = MOST_SPLITS) -> list[Line]:
     """Lines in reading order: top to bottom, or by column between lines that span both columns."""
-    middle = width / 2
-    slack = width * 0.02
-
-    def side(line: Line) -> str:
-        if line.right < middle + slack:
-            return "left"
-        return "right" if line.left > middle - slack else "across"
-
-    sides = Counter(side(line) for line in lines if len(line.text) > 15)
-    columns = min(sides["left"], sides["right"])
-    down = sorted(lines, key=lambda line: -line.top)
-    if columns < 4 or sides["across"] > columns:
+    gutter = _gutter(lines) if depth else None
+    if gutter is None:
         return _top_down(lines)
     found: list[Line] = []
     left: list[Line] = []
     right: list[Line] = []
-    for line in down:
-        match side(line):
-            case "left":
-                left.append(line)
-            case "right":
-                right.append(line)
-            case _:
-                found += [*left, *right, line]
-                left, right = [], []
-    return [*found, *left, *right]
+    for line in _top_down(lines, merge=False):
+        beyond = (line.right - gutter) / (line.right - line.left or 1.0)
+        if beyond < OVERFULL:
+            left.append(line)
+        elif beyond > 1 - OVERFULL:
+            right.append(line)
+        else:
+            found += [*ordered(left, depth - 1), *ordered(right, depth - 1), line]
+            left, right = [], []
+    return [*found, *ordered(left, depth - 1), *ordered(right, depth - 1)]
 
 
-def _top_down(lines: Sequence[Line]) -> list[Line]:
-    """Top to bottom, and left to right if two lines are side by side."""
-    if not lines:
-        return []
-    step = median(line.size for line in lines) / 2
-    return sorted(lines, key=lambda line: (-round(line.bottom / step), line.left))
+def _gutter(lines: Sequence[Line]) -> float | None:
+    """Where the blank between two columns is; None if there are no columns.
+
+    It is the place that fewest lines cross, with text on both sides at the same height.
+    """
+    wordy = [line for line in lines if len(line.text) > WORDY]
+    if len(wordy) < 2 * COLUMN_LINES:
+        return None
+    size = median(line.size for line in wordy)
+    best: tuple[int, float, float] | None = None
+    starts = Counter(round(line.left) for line in lines)
+    for at, _ in starts.most_common(MOST_PLACES):
+        # The blank to the left of where lines begin.
+        edge = max((line.right for line in lines if line.right < at - 0.3 * size), default=None)
+        if edge is None:
+            continue
+        place = (edge + at) / 2
+        crossing = sum(line.left < place < line.right for line in lines)
+        left = [line for line in wordy if line.right <= place]
+        right = [line for line in wordy if line.left >= place]
+        columns = min(len(left), len(right))
+        if columns < COLUMN_LINES or crossing > columns or not _side_by_side(left, right):
+            continue
+        rank = (crossing - columns, -min(at - edge, 3 * size), place)
+        if best is None or rank < best:
+            best = rank
+    return None if best is None else best[2]
+
+
+def _side_by_side(left: Sequence[Line], right: Sequence[Line]) -> bool:
+    """Whether two groups of lines share at least half of the lower one's height."""
+    top = min(max(line.top for line in side) for side in (left, right))
+    bottom = max(min(line.bottom for line in side) for side in (left, right))
+    heights = [
+        max(line.top for line in side) - min(line.bottom for line in side) for side in (left, right)
+    ]
+    return top - bottom > 0.5 * min(heights)
+
+
+def _top_down(lines: Sequence[Line], *, merge: bool = True) -> list[Line]:
+    """Top to bottom; pieces on one baseline are put together if `merge`, from left to right."""
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: (-line.base, line.left)):
+        # A row is compared with its last piece, so that a superscript does not end it.
+        if rows and _same_row(rows[-1][0], line):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    found = []
+    for row in rows:
+        row.sort(key=lambda line: line.left)
+        found += [_merged(row)] if merge else row
+    return found
+
+
+def _same_row(first: Line, line: Line) -> bool:
+    overlap = min(first.top, line.top) - max(first.bottom, line.bottom)
+    return overlap > 0.6 * min(first.size, line.size)
+
+
+def _merged(row: Sequence[Line]) -> Line:
+    if len(row) == 1:
+        return row[0]
+    largest = max(row, key=lambda line: len(line.text))
+    return Line(
+        " ".join(line.text for line in row),
+        row[0].left,
+        max(line.right for line in row),
+        largest.base,
+        largest.size,
+    )
 
 
 def without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
-    """Drop page numbers, and top and bottom lines that most pages share except for numbers."""
-
-    def shape(line: Line) -> str:
-        return re.sub(r"\d+", "#", line.text.strip().lower())
-
-    edges = Counter(
-        shape(line) for page in pages for line in {id(x): x for x in _edge(page)}.values()
-    )
-    repeated = {text for text, count in edges.items() if count > max(2, len(pages) / 2)}
+    """Drop page numbers, and top and bottom lines that many pages share except for numbers."""
+    sizes: dict[str, list[float]] = {}
+    for page in pages:
+        for shape, line in {_shape(line): line for line in _edge(page)}.items():
+            sizes.setdefault(shape, []).append(line.size)
+    # A third of the pages: left and right pages may have different heads, and the first has none.
+    enough = max(2, len(pages) / 3)
+    # A title may be repeated as a head, in smaller print.
+    largest = {
+        shape: 1.15 * min(found)
+        for shape, found in sizes.items()
+        if len(found) > enough or shape == "#"
+    }
     kept = []
     for page in pages:
-        dropped = {
-            id(line) for line in _edge(page) if shape(line) in repeated or shape(line) == "#"
-        }
+        edge = [line for line in _edge(page) if line.size <= largest.get(_shape(line), 0.0)]
+        dropped = set(map(id, edge))
         kept.append([line for line in page if id(line) not in dropped])
     return kept if any(kept) else list(pages)  # if nothing else is left, it was the text
+
+
+def _shape(line: Line) -> str:
+    return _NUMBER.sub("#", line.text.strip().lower())
 
 
 def _edge(page: Sequence[Line]) -> list[Line]:
     """The two highest and the two lowest lines of a page."""
     down = sorted(page, key=lambda line: -line.top)
     return down[:2] + down[-2:]
+
+
+def named_title(page: Sequence[Line], stated: str) -> list[Line]:
+    """The lines of the first page that make up the title that the file states, if they do."""
+    wanted = _NOT_WORD.sub("", stated.lower())
+    if len(stated.split()) < 2 or len(stated) > MAX_TITLE:
+        return []
+    texts = [_NOT_WORD.sub("", line.text.lower()) for line in page[:TITLE_LINES]]
+    for start, text in enumerate(texts):
+        if not text or not wanted.startswith(text):
+            continue
+        found = ""
+        for end in range(start, len(texts)):
+            found += texts[end]
+            if found == wanted:
+                return list(page[start : end + 1])
+            if not wanted.startswith(found):
+                break
+    return []
 
 
 def find_title(page: Sequence[Line]) -> list[Line]:
@@ -197,17 +242,65 @@ def find_title(page: Sequence[Line]) -> list[Line]:
             title.append(line)
         elif title:
             break  # a second block of large print is a drop cap or a section
-    return title if sum(len(line.text) for line in title) < 400 else []
+    return title if sum(len(line.text) for line in title) < MAX_TITLE else []
 
 
-def join(lines: Iterator[str] | Sequence[str]) -> str:
+def paragraphs(pages: Iterable[Sequence[Line]]) -> list[str]:
+    """The text of each paragraph on one line."""
+    found: list[list[Line]] = []
+    for page in pages:
+        right = _right_edges(page)
+        for line in page:
+            if not line.text.strip():
+                continue
+            if found and _continues(found[-1], line, right.get(id(found[-1][-1]))):
+                found[-1].append(line)
+            else:
+                found.append([line])
+    return [joined(lines) for lines in found]
+
+
+def _right_edges(page: Sequence[Line]) -> dict[int, float]:
+    """For each line the right edge of its column: of the lines that begin where it begins."""
+    edges: dict[int, float] = {}
+    for line in page:
+        place = round(line.left / 20)
+        edges[place] = max(edges.get(place, 0.0), line.right)
+    return {
+        id(line): max(edges.get(round(line.left / 20) + by, 0.0) for by in (-1, 0, 1))
+        for line in page
+    }
+
+
+def _continues(paragraph: Sequence[Line], line: Line, edge: float | None) -> bool:
+    """Whether a line continues a paragraph, whose column ends at `edge` (None = another page)."""
+    last = paragraph[-1]
+    if not 0.88 < line.size / last.size < 1.14:
+        return False
+    step = last.base - line.base
+    if edge is None or step < 0 or line.left > last.right or line.right < last.left:
+        # On the next page or in the next column, only the middle of a sentence continues.
+        return bool(_HYPHENATED.search(last.text[-2:])) or line.text.lstrip()[:1].islower()
+    if step > 1.75 * last.size:
+        return False
+    if len(paragraph) > 1 and step > 1.3 * (paragraph[-2].base - last.base) > 0:
+        return False
+    indented = line.left - last.left > 0.8 * line.size
+    if indented and (len(paragraph) > 1 or last.text.rstrip().endswith((".", ":", "?", "!"))):
+        return False
+    short = edge - last.right > 0.2 * (edge - last.left)
+    return not short or line.text.lstrip()[:1].islower()
+
+
+def joined(lines: Iterable[Line]) -> str:
     """Lines as running text; words hyphenated at the end of a line are joined."""
-    joined: list[str] = []
+    pieces: list[str] = []
     for line in lines:
-        line = line.strip()
-        last = joined[-1] if joined else ""
-        if _HYPHENATED.search(last[-2:]) and line[:1].islower():
-            joined[-1] = last[:-1] + line
-        else:
-            joined.append(line)
-    return "\n".join(joined)
+        piece = line.text.strip()
+        last = pieces[-1] if pieces else ""
+        if _HYPHENATED.search(last[-2:]) and piece[:1].islower():
+            pieces[-1] = last[:-1]
+            pieces.append(piece)
+        elif piece:
+            pieces += [" ", piece] if pieces else [piece]
+    return "".join(pieces)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from keywright.types import Document
 
@@ -23,6 +24,12 @@ _BETWEEN_BLANKS = re.compile(r"\S+")
 _PLACEHOLDER = re.compile(r"\b(?:DIGIT|URL)\b")
 _SEPARATE_MARK = re.compile(r"(?<!\S)[.,](?!\S)")
 _ATTACHED_MARK = re.compile(r"\w[.,;:!?)\]](?:\s|$)|[(\[]\w")
+
+# People write text without blanks before marks.
+_BEFORE, _AFTER = re.compile(r" (?=[.,)%;:?!](?: |$))"), re.compile(r"(?<=\() ")
+# Prepared texts have `<digit>` for every number, which a reader would take for the word "digit".
+# An `<unk>` may be any word, so no phrase may contain it.
+_PLACEHOLDERS = {DIGIT: "0", "<unk>": ","}
 
 
 def spans(text: str, tokenised: bool = False) -> list[tuple[int, int]]:
@@ -72,3 +79,9 @@ def words(text: str, tokenised: bool) -> list[str]:
 def document_words(document: Document) -> tuple[list[str], list[str]]:
     """The normalised words of title and body."""
     return words(document.title, document.tokenised), words(document.body, document.tokenised)
+
+
+def running(tokens: Iterable[str]) -> str:
+    """Prepared words as people write text, for readers other than our models."""
+    joined = " ".join(_PLACEHOLDERS.get(token, token) for token in tokens)
+    return _AFTER.sub("", _BEFORE.sub("", joined))

@@ -23,7 +23,7 @@ energy consumption falls by 61 percent and that the network lifetime doubles, wh
 a flood warning stays below four seconds. A field test with forty nodes on a mountain river \
 confirmed these results over one winter.`;
 
-const state = { documents: [], phrases: [], text: "", drawn: null, request: null };
+const state = { documents: [], phrases: [], text: "", drawn: null, request: null, again: null, ownTags: false };
 
 // Requests to the service
 
@@ -65,16 +65,20 @@ async function send(address, options, signal) {
   }
 }
 
-/** Send a request and show the answer or the error. A new request replaces the previous one. */
-async function ask(name, address, options) {
+/**
+ * Do what is asked and show the answer or the error. What is asked later replaces it; it is asked
+ * again when the number of keyphrases changes.
+ */
+async function ask(name, answering) {
   state.request?.abort();
   const request = new AbortController();
   state.request = request;
+  state.again = () => ask(name, answering);
   showProblem("");
   byId("busy").textContent = `Reading ${name}…`;
   try {
-    const answer = await answerOf(await send(address, options, request.signal));
-    if (!request.signal.aborted) show(answer, name);
+    const documents = await answering(request.signal);
+    if (!request.signal.aborted) show(documents, name);
   } catch (error) {
     if (request.signal.aborted) return;
     byId("answer").hidden = true; // it belongs to an earlier request
@@ -92,15 +96,71 @@ function askForText() {
     byId("text").focus();
     return;
   }
-  const body = JSON.stringify({ text });
-  ask("your text", "v1/keyphrases", { body, headers: { "Content-Type": "application/json" } });
+  ask("your text", async (signal) => {
+    const given = { text, ...options() };
+    if (given.vocabulary) given.vocabulary = given.vocabulary.split("\n");
+    const headers = { "Content-Type": "application/json" };
+    const asked = { body: JSON.stringify(given), headers };
+    return (await answerOf(await send("v1/keyphrases", asked, signal))).documents;
+  });
 }
 
-function askForFile(file) {
-  if (!file) return;
+/** The options of a request: the number of keyphrases and the tags to choose from. */
+function options() {
+  const number = byId("number").value;
+  const vocabulary = byId("vocabulary").value.split("\n").map((tag) => tag.trim()).filter(Boolean);
+  return {
+    ...(number && { top: Number(number) }),
+    ...(vocabulary.length && { vocabulary: vocabulary.join("\n") }),
+  };
+}
+
+async function answerOfFile(file, signal) {
   const body = new FormData();
   body.append("file", file);
-  ask(file.name, "v1/keyphrases/file", { body });
+  for (const [name, value] of Object.entries(options())) body.append(name, value);
+  const answer = await answerOf(await send("v1/keyphrases/file", { body }, signal));
+  return answer.documents.map((document) => ({ ...document, file: file.name }));
+}
+
+/** One file after the other: a file that cannot be read does not stop the others. */
+async function answersOfFiles(files, signal) {
+  const documents = [];
+  const problems = [];
+  for (const [at, file] of files.entries()) {
+    byId("busy").textContent = `Reading file ${at + 1} of ${files.length}: ${file.name}…`;
+    try {
+      documents.push(...(await answerOfFile(file, signal)));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      problems.push(error.message.includes(file.name) ? error.message : `${file.name}: ${error.message}`);
+    }
+  }
+  if (!documents.length) throw new Problem(problems.join(" "));
+  if (problems.length) {
+    const unread = `${problems.length} of ${counted(files.length, "file")} could not be read.`;
+    showProblem(`${unread} ${problems.join(" ")}`);
+  }
+  return documents;
+}
+
+function askForFiles(list) {
+  const files = [...list];
+  if (files.length === 1) ask(files[0].name, (signal) => answerOfFile(files[0], signal));
+  else if (files.length) ask(`${files.length} files`, (signal) => answersOfFiles(files, signal));
+}
+
+/** Tags from a list or a table, whose first column they are. */
+async function readVocabulary(file) {
+  if (!file) return;
+  const table = /\.(csv|tsv)$/i.test(file.name);
+  const lines = (await file.text()).replace(/^\ufeff/, "").split(/\r?\n/);
+  const cell = (line) => line.split(/[,;\t]/)[0].replace(/^"|"$/g, "");
+  const tags = (table ? lines.map(cell) : lines).map((tag) => tag.trim()).filter(Boolean);
+  if (table && /^(terms?|tags?|preflabel|labels?)$/i.test(tags[0] ?? "")) tags.shift();
+  byId("own-tags").open = true;
+  byId("vocabulary").value = tags.join("\n");
+  byId("vocabulary-said").textContent = `${counted(tags.length, "tag")} from ${file.name}.`;
 }
 
 function showProblem(message) {
@@ -111,11 +171,15 @@ function showProblem(message) {
 
 // Showing an answer
 
-function show(answer, name) {
-  state.documents = answer.documents;
-  const titles = state.documents.map(({ title, id }, at) => title || id || `Document ${at + 1}`);
+function show(documents, name) {
+  state.documents = documents;
+  state.ownTags = Boolean(options().vocabulary);
+  const titles = documents.map(({ file, title, id }, at) => {
+    return file || title || id || `Document ${at + 1}`;
+  });
   byId("which").replaceChildren(...titles.map((title, at) => new Option(title, at)));
-  byId("which-row").hidden = titles.length === 1;
+  byId("file-rows").replaceChildren(...documents.map((document, at) => fileRow(document, titles[at])));
+  byId("files").hidden = titles.length === 1;
   byId("answer").hidden = false;
   byId("answer-title").textContent = `Keyphrases of ${name}`;
   showDocument(0);
@@ -123,10 +187,17 @@ function show(answer, name) {
   byId("answer").scrollIntoView({ block: "start" });
 }
 
+function fileRow({ keyphrases }, title) {
+  const head = make("th", "", title);
+  head.scope = "row";
+  const phrases = keyphrases.map((phrase) => phrase.text).join("; ") || "–";
+  return make("tr", "", head, make("td", "", phrases));
+}
+
 function showDocument(number) {
-  const { text, keyphrases, warnings } = state.documents[number];
+  const { title, text, keyphrases, warnings } = state.documents[number];
   const offsets = utf16Offsets(text);
-  state.text = text;
+  state.text = flowing(text, title);
   state.phrases = keyphrases.map((phrase, at) => {
     return { ...phrase, at, spans: spansOf(phrase, text, offsets) };
   });
@@ -148,6 +219,17 @@ function utf16Offsets(text) {
   let at = 0;
   for (const character of text) offsets.push((at += character.length));
   return offsets;
+}
+
+/**
+ * The text without the line ends of its pages: after a line as long as those of a page, a single
+ * line end is a blank. The length stays the same, and so do all places.
+ */
+function flowing(text, title) {
+  const start = title ? title.length + 1 : 0;
+  const lines = text.slice(start).split("\n");
+  const ends = lines.map((line, at) => (line.length >= 40 && lines[at + 1] ? " " : "\n"));
+  return text.slice(0, start) + lines.map((line, at) => line + ends[at]).join("").slice(0, -1);
 }
 
 /** What to highlight in the text: the places of a present phrase, the evidence of an absent one. */
@@ -191,15 +273,18 @@ function showPart(kind, phrases, items) {
   byId(`${kind}-part`).hidden = !phrases.length;
 }
 
-/** The expected precision is the mean probability of the phrases shown. */
+/** The sum of the probabilities is the expected number of phrases that an author would choose. */
 function summaryOf(phrases) {
   if (!state.phrases.length) return "No keyphrases were found in this text.";
-  if (!phrases.length) return "No keyphrase is left: lower the confidence or show both kinds.";
-  const count = `${phrases.length} of ${counted(state.phrases.length, "keyphrase")} shown`;
+  if (!phrases.length) return "No keyphrase is left: lower the probability or show both kinds.";
+  const hidden = state.phrases.length - phrases.length;
+  const count = counted(phrases.length, "keyphrase") + (hidden ? `, ${hidden} hidden` : "");
   const known = phrases.map((phrase) => phrase.probability).filter((p) => p != null);
   if (!known.length) return `${count}. This model gives no probabilities.`;
-  const mean = known.reduce((sum, probability) => sum + probability, 0) / known.length;
-  return `${count}; expect ${percent(mean)} of them to be correct.`;
+  if (state.ownTags) return `${count} from your tags, the most probable first.`;
+  const expected = Math.max(1, Math.round(known.reduce((sum, p) => sum + p, 0)));
+  if (phrases.length === 1) return `${count}.`;
+  return `${count}. Authors list only a few of the phrases that fit: probably about ${expected} of these.`;
 }
 
 function chip(phrase) {
@@ -319,7 +404,11 @@ const TEX_NAMES = { "\\": "textbackslash{}", "~": "textasciitilde{}", "^": "text
 const bibtexSafe = (text) =>
   text.replace(/[\\{}&%$#_~^]/g, (mark) => `\\${TEX_NAMES[mark] ?? mark}`);
 
-const csvCell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+/** A cell that begins like a formula gets an apostrophe: spreadsheets would compute it. */
+function csvCell(value) {
+  const text = /^[=+\-@]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
 
 const csvRow = ({ text, probability, present }) =>
   [csvCell(text), probability ?? "", present].join(",");
@@ -347,6 +436,20 @@ async function copy(button) {
   }
 }
 
+/** A table of all documents, as a file. */
+function download() {
+  const rows = state.documents.flatMap(({ file, title, id, keyphrases }, at) => {
+    const name = csvCell(file || title || id || `Document ${at + 1}`);
+    return keyphrases.map((phrase) => `${name},${csvRow(phrase)}`);
+  });
+  const table = ["document,keyphrase,probability,present", ...rows].join("\r\n") + "\r\n";
+  const link = make("a");
+  link.href = URL.createObjectURL(new Blob(["\ufeff", table], { type: "text/csv" }));
+  link.download = "keyphrases.csv";
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 // Events
 
 byId("ask").addEventListener("submit", (event) => {
@@ -357,9 +460,17 @@ byId("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) askForText();
 });
 byId("file").addEventListener("change", (event) => {
-  askForFile(event.target.files[0]);
+  askForFiles(event.target.files);
   event.target.value = ""; // so that the same file can be chosen again
 });
+byId("vocabulary-file").addEventListener("change", (event) => {
+  readVocabulary(event.target.files[0]);
+  event.target.value = "";
+});
+byId("number").addEventListener("change", () => {
+  if (!byId("answer").hidden) state.again();
+});
+byId("download").addEventListener("click", download);
 byId("example").addEventListener("click", () => {
   byId("text").value = EXAMPLE;
   askForText();
@@ -406,5 +517,6 @@ addEventListener("drop", (event) => {
   if (!holdsFile(event)) return;
   event.preventDefault();
   byId("drop").hidden = true;
-  askForFile(event.dataTransfer.files[0]);
+  if (event.target.closest?.("#own-tags")) readVocabulary(event.dataTransfer.files[0]);
+  else askForFiles(event.dataTransfer.files);
 });

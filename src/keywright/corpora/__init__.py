@@ -1,0 +1,1 @@
+"""Corpora as the papers made them, from what their sources publish."""

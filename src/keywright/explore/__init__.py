@@ -1,0 +1,1 @@
+"""The phrases of a collection on one page: frequent, rising, together, and where they occur."""

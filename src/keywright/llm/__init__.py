@@ -1,0 +1,1 @@
+"""Large language models behind an OpenAI-compatible endpoint, as predictors of keyphrases."""

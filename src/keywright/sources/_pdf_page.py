@@ -1,0 +1,215 @@
+"""The lines of a page of a PDF, from the characters and boxes that pdfium gives."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from ctypes import addressof, byref, c_double, c_float
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+# Accents that old fonts draw over the next letter -> the accent that combines with it.
+_ACCENTS = {
+    "´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "^": "\u0302", "˜": "\u0303",
+    "~": "\u0303", "¸": "\u0327", "ˇ": "\u030c", "˚": "\u030a", "¯": "\u0304", "˘": "\u0306",
+    "˝": "\u030b", "˙": "\u0307",
+}  # fmt: skip
+_DOTLESS = {"ı": "i", "ȷ": "j"}
+_LIGATURES = {"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st"}
+_NEW_SEGMENT = 1.2  # blank between two pieces of a line, in heights of the line
+_TOUCHING = 0.6  # less than the blank between columns
+_NEW_WORD = 0.2
+_USUAL_SIZE = 10.0
+_HYPHEN, _NO_BREAK = 2, 0xA0  # pdfium writes 2 for a hyphen at the end of a line
+
+
+class Line(NamedTuple):
+    """A line of text and its place in points, y growing upwards.
+
+    `base` is where the letters stand, `size` that of the font.
+    """
+
+    text: str
+    left: float
+    right: float
+    base: float
+    size: float
+
+    @property
+    def top(self) -> float:
+        return self.base + 0.75 * self.size
+
+    @property
+    def bottom(self) -> float:
+        return self.base - 0.25 * self.size
+
+
+class _Character(NamedTuple):
+    text: str
+    left: float
+    right: float
+    base: float
+    size: float
+    after_space: bool
+    upright: bool
+
+
+def page_lines(page: Any) -> list[Line]:
+    """The pieces of lines in the order of the file: a wide blank ends a piece, too."""
+    lines: list[Line] = []
+    piece: list[_Character] = []
+    for character in _composed(_once(_characters(page))):
+        if piece and not _same_piece(piece[-1], character):
+            lines.append(_line(piece))
+            piece = []
+        piece.append(character)
+    if piece:
+        lines.append(_line(piece))
+    return _mended(lines)
+
+
+def _mended(lines: Sequence[Line]) -> list[Line]:
+    """With pieces that touch put together, if others were drawn between them."""
+    rows: dict[int, list[int]] = {}
+    for number, line in enumerate(lines):
+        rows.setdefault(round(line.base), []).append(number)
+    kept: dict[int, Line] = dict(enumerate(lines))
+    for row in rows.values():
+        row.sort(key=lambda number: lines[number].left)
+        for last, number in pairwise(row):
+            one, other = kept[last], lines[number]
+            gap = other.left - one.right
+            if -0.3 * one.size < gap < _TOUCHING * min(one.size, other.size):
+                blank = " " if gap > _NEW_WORD * one.size else ""
+                size = max(one, other, key=lambda line: len(line.text)).size
+                del kept[last]
+                kept[number] = Line(
+                    one.text + blank + other.text, one.left, other.right, one.base, size
+                )
+    return list(kept.values())
+
+
+def _characters(page: Any) -> Iterator[_Character]:
+    """Every character that is not blank."""
+    from pypdfium2 import raw
+
+    text = page.get_textpage()
+    turned = page.get_rotation() // 90
+    box, x, y = raw.FS_RECTF(), c_double(), c_double()
+    to_box, to_x, to_y = byref(box), byref(x), byref(y)
+    styles: dict[Any, tuple[float, bool]] = {}
+    blank = False
+    for index in range(raw.FPDFText_CountChars(text)):
+        code = raw.FPDFText_GetUnicode(text, index)
+        if (code <= 32 and code != _HYPHEN) or code == _NO_BREAK:
+            blank = True
+            continue
+        raw.FPDFText_GetLooseCharBox(text, index, to_box)
+        raw.FPDFText_GetCharOrigin(text, index, to_x, to_y)
+        owner = raw.FPDFText_GetTextObject(text, index)
+        key = addressof(owner.contents) if owner else None
+        if key not in styles:
+            styles[key] = _style(owner, turned)
+        size, upright = styles[key]
+        left, right, base = _turned(box, y.value, x.value, turned)
+        letter = chr(code) if code < 0xD800 or 0xE000 <= code <= 0x10FFFF else "\ufffd"
+        letter = _LIGATURES.get(letter, letter)
+        yield _Character(letter, left, right, base, size, blank, upright)
+        blank = False
+    text.close()
+
+
+def _style(owner: Any, turned: int) -> tuple[float, bool]:
+    """The size of a run of text on its page, and whether it is not written up or down."""
+    from pypdfium2 import raw
+
+    size, matrix = c_float(), raw.FS_MATRIX()
+    if not owner or not raw.FPDFTextObj_GetFontSize(owner, byref(size)):
+        return _USUAL_SIZE, True
+    raw.FPDFPageObj_GetMatrix(owner, byref(matrix))
+    along, across = (matrix.a, matrix.b) if turned % 2 == 0 else (matrix.b, matrix.a)
+    found = abs(size.value) * math.hypot(matrix.c, matrix.d)
+    return (found if 0 < found < math.inf else _USUAL_SIZE), abs(along) >= abs(across)
+
+
+def _turned(box: Any, y: float, x: float, turned: int) -> tuple[float, float, float]:
+    """Left, right and base as they are seen on a page that is turned by quarters of a circle."""
+    match turned:
+        case 1:
+            return box.bottom, box.top, -x
+        case 2:
+            return -box.right, -box.left, -y
+        case 3:
+            return -box.top, -box.bottom, x
+    return box.left, box.right, y
+
+
+def _once(characters: Iterator[_Character]) -> Iterator[_Character]:
+    """Without characters that are drawn twice in one place, as bold print sometimes is."""
+    seen: set[tuple[str, float, int, int]] = set()
+    last: _Character | None = None
+    for character in characters:
+        near = round(max(0.2 * (character.right - character.left), 0.1), 2)
+        cell, row = round(character.left / near), round(character.base)
+        # Both letters of a ligature have its box.
+        ligature = last is not None and (last.left, last.right) == (character.left, character.right)
+        last = character
+        if (character.text, near, cell, row) in seen and not ligature:
+            continue
+        seen.update((character.text, near, cell + by, row) for by in (-1, 0, 1))
+        yield character
+
+
+def _composed(characters: Iterator[_Character]) -> Iterator[_Character]:
+    """With accents that are drawn over a letter put on it."""
+    held: _Character | None = None
+    for character in characters:
+        made = None if held is None else _accented(held, character)
+        if held is not None and made is None:
+            yield held
+        held = made or character
+    if held is not None:
+        yield held
+
+
+def _accented(first: _Character, second: _Character) -> _Character | None:
+    """A letter with its accent, whichever is drawn first; None if they do not belong together."""
+    accent, letter = (first, second) if first.text in _ACCENTS else (second, first)
+    middle = (accent.left + accent.right) / 2
+    if accent.text not in _ACCENTS or not letter.left <= middle <= letter.right:
+        return None
+    base = _DOTLESS.get(letter.text, letter.text)
+    made = unicodedata.normalize("NFC", base + _ACCENTS[accent.text])
+    return letter._replace(text=made, after_space=first.after_space) if len(made) == 1 else None
+
+
+def _same_piece(last: _Character, character: _Character) -> bool:
+    if last.upright != character.upright:
+        return False
+    size = max(last.size, character.size)
+    if not character.upright:
+        return not (character.after_space and abs(character.left - last.left) > size)
+    near = abs(last.base - character.base) < 0.5 * size
+    return near and -size < character.left - last.right < _NEW_SEGMENT * size
+
+
+def _line(piece: list[_Character]) -> Line:
+    words = [piece[0].text]
+    for last, character in pairwise(piece):
+        size = min(last.size, character.size)
+        gap = character.left - last.right if character.upright else 0.0
+        if character.after_space or gap > _NEW_WORD * size:
+            words.append(" ")
+        words.append(character.text)
+    # The most frequent height: an index or a symbol does not change that of a line.
+    heights = Counter((character.base, character.size) for character in piece)
+    base, size = max(heights, key=lambda height: (heights[height], height[1]))
+    return Line(
+        "".join(words),
+        min(character.left for character in piece),
+        max(character.right for character in piece),
+        base,
+        size,
+    )

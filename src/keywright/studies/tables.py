@@ -1,0 +1,241 @@
+"""The tables of a study: a row per system, columns by data set and metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import mean, stdev
+
+from keywright.analysis import overlap as overlaps
+from keywright.analysis.significance import STARS, Comparison, Design, compare
+from keywright.analysis.systems import read_panel
+from keywright.calibration.calibrate import calibrate
+from keywright.evaluate import pair
+from keywright.evaluate import resolve as resolve_metrics
+from keywright.metric import Metric
+from keywright.protocols import load
+from keywright.studies.definition import OWN, TableSpec
+from keywright.studies.results import Results, Row, files_of, match_of
+from keywright.tables import Cell, Table, number, percent
+
+PARTS = ("present", "absent")
+NOTHING = Cell("–", -math.inf)
+
+
+def make(results: Results) -> list[Table]:
+    makers = {
+        "scores": _scores,
+        "calibration": _calibration,
+        "differences": _differences,
+        "overlap": _overlap,
+    }
+    return [makers[spec.kind](results, spec) for spec in results.study.tables]
+
+
+def row_name(row: Row) -> str:
+    system, decoder = row
+    return system if decoder == OWN else f"{system}, {decoder}"
+
+
+def _scores(results: Results, spec: TableSpec) -> Table:
+    metrics = _metrics(results, spec)
+    rows, datasets = results.rows(spec), results.datasets(spec)
+    tested = {name: _compared(results, spec, rows, name, metrics) for name in datasets}
+    body: list[list[Cell]] = [[Cell(row_name(row))] for row in rows]
+    for dataset in datasets:
+        for metric in metrics:
+            cells = [_score_cell(results, row, dataset, metric) for row in rows]
+            cells = _with_marks(cells, rows, metric, tested[dataset])
+            for line, cell in zip(body, _with_best(cells, metric), strict=True):
+                line.append(cell)
+    columns = ("system", *_headings(datasets, [str(metric) for metric in metrics]))
+    return Table(
+        spec.name, spec.title or spec.name, columns, _rows(body), tuple(_notes(results, spec))
+    )
+
+
+def _metrics(results: Results, spec: TableSpec) -> list[Metric]:
+    wanted = spec.metrics or results.study.metrics
+    return resolve_metrics(wanted, load(results.study.protocol))
+
+
+def _headings(datasets: Sequence[str], columns: Sequence[str]) -> Iterable[str]:
+    for dataset in datasets:
+        for column in columns:
+            yield f"{dataset} {column}" if len(datasets) > 1 else column
+
+
+def _score_cell(results: Results, row: Row, dataset: str, metric: Metric) -> Cell:
+    """The mean of all seeds with its deviation, or what a paper says."""
+    printed = results.published(row[0], dataset, str(metric))
+    if printed is not None:
+        return Cell(f"{printed:g}")
+    found = results.of(row, dataset, str(metric))
+    if not found:
+        return NOTHING
+    middle = mean(found)
+    text = metric.show(middle)
+    if len(found) > 1:
+        text += f" ± {metric.show(stdev(found))}"
+    return Cell(text, middle)
+
+
+def _with_best(cells: Sequence[Cell], metric: Metric) -> list[Cell]:
+    """The best of the systems that were run; with fewer than two, none is best."""
+    better = metric.definition.better
+    values = [c.value for c in cells if c.value is not None and math.isfinite(c.value)]
+    if better == "neither" or len(values) < 2:
+        return list(cells)
+    best = max(values) if better == "higher" else min(values)
+    return [replace(cell, best=cell.value == best) for cell in cells]
+
+
+def _with_marks(
+    cells: Sequence[Cell], rows: Sequence[Row], metric: Metric, tested: Comparison | None
+) -> list[Cell]:
+    """Stars at what differs significantly from the baseline."""
+    if tested is None:
+        return list(cells)
+    stars = {d.a: d.stars for d in tested.differences if d.metric == str(metric)}
+    return [
+        replace(cell, mark=stars.get(row_name(row), ""))
+        for cell, row in zip(cells, rows, strict=True)
+    ]
+
+
+def _compared(
+    results: Results, spec: TableSpec, rows: Sequence[Row], dataset: str, metrics: Sequence[Metric]
+) -> Comparison | None:
+    if spec.baseline is None and spec.kind == "scores":
+        return None
+    files = files_of(results, rows, dataset)
+    baseline = next((row for row in files if row[0] == spec.baseline), None)
+    if len(files) < 2 or (spec.baseline is not None and baseline is None):
+        return None
+    study = results.study
+    cells = [results.predictions(row, dataset) for row in files]
+    return compare(
+        results.plan.documents[dataset],
+        {row_name(row): path for row, path in files.items()},
+        metrics=[str(metric) for metric in metrics],
+        protocol=study.protocol_of(study.dataset(dataset)),
+        design=Design(
+            resamples=study.resamples,
+            baseline=None if baseline is None else row_name(baseline),
+        ),
+        match="auto" if any(cell and cell.given for cell in cells) else "line",
+    )
+
+
+def _notes(results: Results, spec: TableSpec) -> Iterable[str]:
+    yield "Scores are times 100, counts as they are."
+    study = results.study
+    if any(len(study.seeds_of(study.system(row[0]))) > 1 for row in results.rows(spec)):
+        yield "Mean ± standard deviation of the seeds; tests compare the first seeds."
+    if any(study.system(row[0]).published for row in results.rows(spec)):
+        yield "Published scores are those of the papers, on their own predictions."
+    if spec.baseline is not None:
+        levels = ", ".join(f"{stars} p < {level}" for level, stars in reversed(STARS))
+        yield (
+            f"Different from {spec.baseline}: {levels} (the larger of paired bootstrap and "
+            f"permutation, {study.resamples:,} each, Holm's correction over a data set)."
+        )
+    protocols = {study.protocol_of(study.dataset(name)) for name in results.datasets(spec)}
+    yield f"Protocol {', '.join(sorted(protocols))}."
+
+
+def _calibration(results: Results, spec: TableSpec) -> Table:
+    """Expected calibration errors in points, as in table 2 of the calibration study."""
+    rows, datasets = results.rows(spec), results.datasets(spec)
+    body: list[list[Cell]] = []
+    for row in rows:
+        line = [Cell(row_name(row))]
+        for dataset in datasets:
+            line += _calibration_cells(results, row, dataset)
+        body.append(line)
+    columns = ("system", *_headings(datasets, [f"{part} ECE" for part in PARTS]))
+    notes = (
+        "Expected calibration error in points: ten bins of equal width, confidence as predicted.",
+    )
+    return Table(spec.name, spec.title or spec.name, columns, _rows(body), notes)
+
+
+def _calibration_cells(results: Results, row: Row, dataset: str) -> list[Cell]:
+    cell = results.predictions(row, dataset)
+    if cell is None:
+        return [NOTHING] * len(PARTS)
+    study = results.study
+    pairs = pair(results.plan.documents[dataset], cell.predictions, match_of(cell))
+    found = calibrate(pairs, study.protocol_of(study.dataset(dataset)), resamples=0)
+    errors = [found[part].scores["ECE"] for part in PARTS]
+    return [NOTHING if e is None else number(100 * e, 1) for e in errors]
+
+
+def _differences(results: Results, spec: TableSpec) -> Table:
+    """Every tested difference with its interval and corrected p-value."""
+    metrics = _metrics(results, spec)
+    body = []
+    for dataset in results.datasets(spec):
+        tested = _compared(results, spec, results.rows(spec), dataset, metrics)
+        for found in tested.differences if tested else ():
+            metric = Metric.parse(found.metric)
+            low, high = map(metric.show, found.interval)
+            body.append(
+                [
+                    Cell(f"{found.a} - {found.b}"),
+                    Cell(dataset),
+                    Cell(found.metric),
+                    replace(
+                        Cell(metric.show(found.difference), found.difference), mark=found.stars
+                    ),
+                    Cell(f"{low} to {high}"),
+                    number(found.worst_p, 4),
+                ]
+            )
+    columns = ("systems", "data set", "metric", "difference", "95% interval", "p")
+    return Table(
+        spec.name, spec.title or spec.name, columns, _rows(body), tuple(_notes(results, spec))
+    )
+
+
+def _overlap(results: Results, spec: TableSpec) -> Table:
+    """How many phrases pairs of systems have in common, and how many of those are correct."""
+    body = []
+    for dataset in results.datasets(spec):
+        files = files_of(results, results.rows(spec), dataset)
+        if len(files) < 2:
+            continue
+        study = results.study
+        panel = read_panel(
+            results.plan.documents[dataset],
+            {row_name(row): path for row, path in files.items()},
+            protocol=study.protocol_of(study.dataset(dataset)),
+        )
+        for found in overlaps.overlaps(panel):
+            body.append(
+                [
+                    Cell(f"{found.a}, {found.b}"),
+                    Cell(dataset),
+                    Cell(found.part),
+                    percent(found.agreement),
+                    *(
+                        percent(split.precision)
+                        for split in (found.shared, found.only_a, found.only_b)
+                    ),
+                ]
+            )
+    kinds = ("shared", "first only", "second only")
+    columns = (
+        *("systems", "data set", "phrases", "agreement %"),
+        *(f"{kind}, right %" for kind in kinds),
+    )
+    notes = (
+        "Agreement: phrases that both systems predict, divided by those that either predicts; mean "
+        "over the documents with any.",
+    )
+    return Table(spec.name, spec.title or spec.name, columns, _rows(body), notes)
+
+
+def _rows(body: Sequence[Sequence[Cell]]) -> tuple[tuple[Cell, ...], ...]:
+    return tuple(tuple(line) for line in body)

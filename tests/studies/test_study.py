@@ -1,0 +1,143 @@
+"""Studies run, are killed, and change: only what is missing is made."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from keywright.studies import definition as definitions
+from keywright.studies import plan as plans
+from keywright.studies.plan import Plan
+
+ENVIRONMENT = {
+    **os.environ,
+    "OMP_NUM_THREADS": "1",
+    "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+}
+TABLES = ("tables.txt", "tables.md", "tables.tex", "results.json", "index.html")
+
+
+def start(path: Path, folder: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "keywright", "study", str(path), "--run", str(folder)]
+    return subprocess.Popen(
+        [*command, *options],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(path: Path, folder: Path, *options: str) -> tuple[str, str]:
+    process = start(path, folder, *options)
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return output, errors
+
+
+def planned(path: Path, folder: Path) -> Plan:
+    return plans.make(definitions.load(path), folder)
+
+
+def names(plan: Plan) -> dict[str, str]:
+    return {step.name: step.key for step in plan.steps}
+
+
+def test_a_plan_has_a_step_for_everything_once(definition: Path, tmp_path: Path) -> None:
+    plan = planned(definition, tmp_path / "run")
+    assert [step.name for step in plans.ordered(plan.steps)][:2] == ["train Short", "train Longer"]
+    assert len(plan.steps) == 2 + 3 * 2
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_changed_setting_changes_only_what_depends_on_it(
+    definition: Path, tmp_path: Path
+) -> None:
+    before = names(planned(definition, tmp_path / "run"))
+    definition.write_text(definition.read_text().replace("epochs=3", "epochs=4"))
+    after = names(planned(definition, tmp_path / "run"))
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"train Longer", "predict test with Longer", "predict part with Longer"}
+
+
+def test_a_changed_file_changes_only_what_reads_it(definition: Path, tmp_path: Path) -> None:
+    before = names(planned(definition, tmp_path / "run"))
+    test = definition.parent / "test.jsonl"
+    test.write_text("".join(reversed(test.read_text().splitlines(keepends=True))))
+    after = names(planned(definition, tmp_path / "run"))
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {name for name in before if name.startswith("predict")}
+
+
+def test_a_system_that_starts_from_another_follows_it(definition: Path, tmp_path: Path) -> None:
+    text = definition.read_text()
+    definition.write_text(text.replace('name = "Short"', 'name = "Short"\nstart = "Longer"', 1))
+    plan = planned(definition, tmp_path / "run")
+    order = [step.name for step in plans.ordered(plan.steps)]
+    assert order.index("train Longer") < order.index("train Short")
+    short = next(step for step in plan.steps if step.name == "train Short")
+    config = plan.configs[Path(short.command[1])]
+    longer = next(step for step in plan.steps if step.name == "train Longer")
+    assert f'initial = "{longer.output}"' in config
+
+
+def test_seeds_are_trained_one_by_one(definition: Path, tmp_path: Path) -> None:
+    definition.write_text("seeds = [1, 2]\n" + definition.read_text())
+    plan = planned(definition, tmp_path / "run")
+    trained = [step.name for step in plan.steps if step.kind == "train"]
+    assert trained == [
+        "train Short (seed 1)",
+        "train Short (seed 2)",
+        "train Longer (seed 1)",
+        "train Longer (seed 2)",
+    ]
+
+
+def test_a_dry_run_writes_nothing(definition: Path, tmp_path: Path) -> None:
+    output, _ = finish(definition, tmp_path / "run", "--dry-run")
+    assert "train Short" in output
+    assert "8 steps, 8 to do" in output
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_study_killed_twice_equals_one_that_was_not(definition: Path, tmp_path: Path) -> None:
+    output, _ = finish(definition, tmp_path / "whole")
+    killed = tmp_path / "killed"
+    for records in (0, 2):
+        process = start(definition, killed, "--resume", "--jobs", "2")
+        while len(list(killed.glob("steps/*.json"))) <= records and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    again, errors = finish(definition, killed, "--resume")
+    assert again == output
+    assert "finished before" in errors
+    for name in TABLES:
+        assert (killed / name).read_text() == (tmp_path / "whole" / name).read_text()
+    assert "36.7" in output
+    assert (killed / "curves.svg").is_file()
+    assert "Two models &amp; an extractor" in (killed / "index.html").read_text()
+    final, errors = finish(definition, killed, "--resume")  # nothing is left to do
+    assert final == output
+    assert "started" not in errors
+
+
+@pytest.mark.slow
+def test_a_failed_step_is_reported_and_the_rest_is_kept(definition: Path, tmp_path: Path) -> None:
+    text = definition.read_text()
+    definition.write_text(text.replace('"train.stage[0].epochs=3"', '"model.heads=3"'))
+    process = start(definition, tmp_path / "run")
+    _, errors = process.communicate()
+    assert process.returncode == 2
+    last = errors.strip().splitlines()[-1]
+    assert last.startswith("keywright: error: train Longer failed: ")
+    assert "heads" in last
+    again = start(definition, tmp_path / "run").communicate()[1]
+    assert "exists; add --resume" in again

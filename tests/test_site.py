@@ -1,0 +1,32 @@
+"""The documentation site can be built, contains every guide, and needs no network."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDES = sorted(file.relative_to(ROOT / "docs") for file in (ROOT / "docs").rglob("*.md"))
+
+
+def test_every_guide_is_in_the_navigation() -> None:
+    named = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(named) == [str(guide) for guide in GUIDES]
+
+
+@pytest.mark.slow
+def test_it_can_be_built_without_a_warning(tmp_path: Path) -> None:
+    reason = "needs keywright[docs]; `make docs` installs it"
+    pytest.importorskip("material", reason=reason)
+    pytest.importorskip("mkdocstrings", reason=reason)
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for guide in GUIDES:
+        page = (tmp_path / guide).with_suffix(".html").read_text(encoding="utf-8")
+        assert re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?:', page) == [], guide
+    assert "Selection" in (tmp_path / "api.html").read_text(encoding="utf-8")

@@ -68,7 +68,7 @@ def serving(reply: Callable[[dict[str, Any], int], Reply]) -> Iterator[Server]:
                 server.most_at_once = max(server.most_at_once, now[0])
             answer = reply(request, number)
             if answer.wait is not None:
-                answer.wait.wait(10)
+                answer.wait.wait(60)
             with lock:
                 now[0] -= 1
             try:

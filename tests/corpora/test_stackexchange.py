@@ -34,7 +34,7 @@ def many(folder: Path, count: int) -> Path:
 
 
 def test_questions_have_their_title_text_and_tags(tmp_path: Path) -> None:
-    first, last = questions(dump(tmp_path / "cs.stackexchange.com"))
+    (_, first), (_, last) = questions(dump(tmp_path / "cs.stackexchange.com"))
     assert first.id == "cs.stackexchange/1"
     assert first.title == "Sort a list"
     assert first.body.split() == ["How", "do", "I", "sort?", "x", "=", "[2,", "1]"]
@@ -89,7 +89,7 @@ def test_a_7z_archive_is_read(tmp_path: Path) -> None:
     archive = tmp_path / "cs.stackexchange.com.7z"
     with py7zr.SevenZipFile(archive, "w") as file:
         file.write(posts, "Posts.xml")
-    assert [question.id for question in questions(archive)] == [
+    assert [name for name, _ in questions(archive)] == [
         "cs.stackexchange/1",
         "cs.stackexchange/4",
     ]

@@ -39,16 +39,20 @@ class Sizes:
     seed: int = 1
 
 
-def questions(dump: Path) -> Iterator[Document]:
-    """The tagged questions of a site's dump: its Posts.xml, also compressed, or a 7z archive."""
+def questions(dump: Path) -> Iterator[tuple[str, Document]]:
+    """The tagged questions of a site's dump by their id.
+
+    A dump is the site's Posts.xml, also compressed, or its 7z archive.
+    """
     site = _site(dump)
     with _posts(dump) as file:
         try:
             for _, element in ElementTree.iterparse(file):
                 if element.tag == "row" and element.get("PostTypeId") == QUESTION:
-                    document = _question(site, element)
+                    name = f"{site}/{element.get('Id')}"
+                    document = _question(name, element)
                     if document is not None:
-                        yield document
+                        yield name, document
                 element.clear()
         except ElementTree.ParseError as error:
             line, _ = error.position
@@ -57,11 +61,11 @@ def questions(dump: Path) -> Iterator[Document]:
 
 def split(dumps: Sequence[Path], sizes: Sizes) -> Iterator[tuple[Split, Document]]:
     """Every question with the part that it belongs to. The dumps are read twice."""
-    ids = (question.id for dump in dumps for question in questions(dump))
+    ids = (name for dump in dumps for name, _ in questions(dump))
     chosen = _smallest(ids, sizes)
     for dump in dumps:
-        for question in questions(dump):
-            yield chosen.get(question.id, "train"), question
+        for name, question in questions(dump):
+            yield chosen.get(name, "train"), question
 
 
 def write(dumps: Sequence[Path], folder: Path, sizes: Sizes) -> dict[Split, int]:
@@ -89,8 +93,7 @@ def _smallest(ids: Iterable[str], sizes: Sizes) -> dict[str, Split]:
     return parts | dict.fromkeys(names[sizes.valid :], "test")
 
 
-def _question(site: str, element: ElementTree.Element) -> Document | None:
-    name = f"{site}/{element.get('Id')}"
+def _question(name: str, element: ElementTree.Element) -> Document | None:
     tags = tuple(tag.replace("-", " ") for tag in _TAG.findall(element.get("Tags") or ""))
     title, body = (element.get("Title") or "").strip(), element.get("Body") or ""
     if not tags or not (title or body.strip()):

@@ -114,8 +114,8 @@ class _Maker:
         if system.published:
             return
         if system.predictions:
-            for dataset, file in system.predictions.items():
-                self.cells.append(Cell(system.name, OWN, seed, dataset, Path(file), given=True))
+            for name, file in system.predictions.items():
+                self.cells.append(Cell(system.name, OWN, seed, name, Path(file), given=True))
             return
         model, key, needs = self._model(system, seed)
         for decoder in self.study.decoders_of(system):

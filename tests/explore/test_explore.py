@@ -20,7 +20,7 @@ from keywright.explore.layout import ASPECT, LETTER, LINE, placed
 from keywright.explore.merging import Merging, shipped_meaning
 from keywright.explore.page import render
 from keywright.explore.survey import survey
-from tests.chromium import CONTRAST, EXECUTABLE, browser
+from tests.chromium import BARRIERS, CONTRAST, EXECUTABLE, axe_script, browser
 
 MEANING = shipped_meaning()
 
@@ -250,6 +250,7 @@ def test_in_a_browser(tmp_path: Path) -> None:
     ]
     page = tmp_path / "page.html"
     page.write_text(render(survey(entries, None), "a collection"), encoding="utf-8")
+    axe = axe_script()
     with browser(tmp_path / "profile") as tab:
         for width in (375, 1200):
             for scheme in ("light", "dark"):
@@ -258,6 +259,9 @@ def test_in_a_browser(tmp_path: Path) -> None:
                 assert tab.run("document.documentElement.scrollWidth") <= width
                 low = tab.run(LOW_CONTRAST)
                 assert low == []
+                if axe is not None and (width, scheme) in ((375, "dark"), (1200, "light")):
+                    tab.run(f"{axe}; undefined")
+                    assert tab.run(BARRIERS) == []
         assert tab.run("document.querySelectorAll('#phrases > li:not([hidden])').length") == 30
         tab.choose("#search", "radiat")
         assert tab.run("document.querySelectorAll('#phrases > li:not([hidden])').length") == 1

@@ -109,7 +109,7 @@ class Generate:
             engine = engine.with_vocabulary(Terms(Term(text=name) for name in terms))
         # What a request selects does not matter here, so that requests share batches.
         return [
-            Found(keyphrases, self.engine.warnings(document))
+            Found(list(keyphrases), self.engine.warnings(document))
             for document, keyphrases in zip(documents, engine.generate(documents, ALL), strict=True)
         ]
 

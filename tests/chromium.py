@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,23 @@ def browser(profile: Path) -> Iterator[Page]:
         os.close(replies)
         process.terminate()
         process.wait(30)
+
+
+# JavaScript: what axe-core rates serious or critical, each with its first element.
+BARRIERS = """
+  axe.run({resultTypes: ["violations"]}).then(({violations}) => violations
+    .filter(({impact}) => ["serious", "critical"].includes(impact))
+    .map(({id, nodes}) => `${id}: ${nodes[0].html}`))
+"""
+
+
+def axe_script() -> str | None:
+    """axe-core, which a page's policy blocks unless it comes through the DevTools protocol."""
+    try:
+        found = resources.files("axe_playwright_python")
+    except ModuleNotFoundError:
+        return None
+    return (found / "axe.min.js").read_text(encoding="utf-8")
 
 
 # JavaScript: `contrast(element)` is that of its text with the background (WCAG 2.1).

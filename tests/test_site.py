@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.chromium import EXECUTABLE, browser
+
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = sorted(file.relative_to(ROOT / "docs") for file in (ROOT / "docs").rglob("*.md"))
 
@@ -30,3 +32,21 @@ def test_it_can_be_built_without_a_warning(tmp_path: Path) -> None:
         page = (tmp_path / guide).with_suffix(".html").read_text(encoding="utf-8")
         assert re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?:', page) == [], guide
     assert "Selection" in (tmp_path / "api.html").read_text(encoding="utf-8")
+    if EXECUTABLE is not None:
+        _search(tmp_path)
+
+
+def _search(site: Path) -> None:
+    """The search finds a guide, from files and without a network."""
+    with browser(site / "profile") as tab:
+        tab.look(1200)
+        tab.open(site / "index.html")
+        tab.click("input.md-search__input")
+        tab.send("Input.insertText", text="calibration")
+        found = tab.run(
+            "(async () => { for (let n = 0; n < 500; n++) {"
+            "if (document.querySelector('.md-search-result__item')) return true;"
+            "await new Promise((done) => setTimeout(done, 20)); } return false; })()"
+        )
+        assert found
+        assert tab.complaints == []

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keywright.cli import app
+from keywright.data.documents import read_documents
 from keywright.errors import DataError
 from keywright.explore import trends
 from keywright.explore.collect import Entry, Mention, date_in, dates_of, is_predictions, read
@@ -20,7 +21,7 @@ from keywright.explore.layout import ASPECT, LETTER, LINE, placed
 from keywright.explore.merging import Merging, shipped_meaning
 from keywright.explore.page import render
 from keywright.explore.survey import survey
-from tests.chromium import CONTRAST, EXECUTABLE, browser
+from tests.chromium import BARRIERS, CONTRAST, EXECUTABLE, axe_script, browser
 
 MEANING = shipped_meaning()
 
@@ -197,10 +198,16 @@ def test_what_generate_wrote(notes: Path, tmp_path: Path) -> None:
 def test_predictions_with_their_documents(tmp_path: Path) -> None:
     documents, predictions = tmp_path / "docs.jsonl", tmp_path / "preds.jsonl"
     lines = [{"id": str(n), "title": f"Title {n}", "abstract": "a", "year": 2020} for n in range(3)]
+    lines[2]["year"] = 2022
     documents.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = [{"document_id": str(n), "phrases": [{"text": "heat pump"}]} for n in range(3)]
+    found = [{"document_id": str(n), "phrases": [{"text": "heat pump"}]} for n in (2, 0, 1)]
     predictions.write_text("".join(json.dumps(line) + "\n" for line in found))
-    assert dates_of(documents) == {"0": "2020", "1": "2020", "2": "2020"}
+    dates = dates_of(documents)
+    assert dates == {"0": "2020", "1": "2020", "2": "2022"}
+    entries = list(read(predictions, read_documents(documents), dates))
+    assert [(one.name, one.date) for one in entries] == [
+        ("Title 2", "2022"), ("Title 0", "2020"), ("Title 1", "2020"),
+    ]  # fmt: skip
     output = tmp_path / "page.html"
     arguments = ["explore", str(predictions), "--documents", str(documents)]
     done = CliRunner().invoke(app, [*arguments, "--output", str(output)])
@@ -250,6 +257,7 @@ def test_in_a_browser(tmp_path: Path) -> None:
     ]
     page = tmp_path / "page.html"
     page.write_text(render(survey(entries, None), "a collection"), encoding="utf-8")
+    axe = axe_script()
     with browser(tmp_path / "profile") as tab:
         for width in (375, 1200):
             for scheme in ("light", "dark"):
@@ -258,6 +266,9 @@ def test_in_a_browser(tmp_path: Path) -> None:
                 assert tab.run("document.documentElement.scrollWidth") <= width
                 low = tab.run(LOW_CONTRAST)
                 assert low == []
+                if axe is not None and (width, scheme) in ((375, "dark"), (1200, "light")):
+                    tab.run(f"{axe}; undefined")
+                    assert tab.run(BARRIERS) == []
         assert tab.run("document.querySelectorAll('#phrases > li:not([hidden])').length") == 30
         tab.choose("#search", "radiat")
         assert tab.run("document.querySelectorAll('#phrases > li:not([hidden])').length") == 1

@@ -47,6 +47,13 @@ def test_every_term_in_the_text_is_returned_with_a_probability(found: dict[str, 
         assert [REVIEW[start:end].lower() for start, end in found[name].places] == [name]
 
 
+def test_a_loaded_model_takes_another_vocabulary(kw: Keywright) -> None:
+    other = kw.with_vocabulary(Terms([Term(text="quality control")]))
+    assert [phrase.text for phrase in other.generate(REVIEW)] == ["quality control"]
+    assert "espresso machine" in {phrase.text for phrase in kw.generate(REVIEW)}
+    assert pickle.loads(pickle.dumps(other)).generate(REVIEW) == other.generate(REVIEW)
+
+
 def test_a_synonym_in_the_text_counts_for_its_term(found: dict[str, Keyphrase]) -> None:
     term = found["artificial neural network"]
     assert (term.present, term.written, term.id) == (True, "neural net", "t3")

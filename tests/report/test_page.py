@@ -8,7 +8,7 @@ import pytest
 
 from keywright.report import html
 from keywright.types import Document
-from tests.chromium import CONTRAST, EXECUTABLE, Page, browser
+from tests.chromium import BARRIERS, CONTRAST, EXECUTABLE, Page, axe_script, browser
 from tests.report.toy import findings, panel, predictions
 
 pytestmark = [
@@ -149,3 +149,14 @@ CONTRASTS = (
 })()
 """
 )
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1200, "light")])
+def test_axe_finds_no_barriers(page: Page, width: int, scheme: str) -> None:
+    script = axe_script()
+    if script is None:
+        pytest.skip("axe-playwright-python is not installed")
+    page.look(width, scheme=scheme)
+    page.run(f"{script}; undefined")
+    assert page.run(BARRIERS) == []
+    page.look(1200)

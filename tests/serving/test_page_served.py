@@ -7,12 +7,11 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from importlib.resources import files
 
 import pytest
 
 from keywright import Keywright
-from tests.chromium import EXECUTABLE, Page, browser
+from tests.chromium import BARRIERS, EXECUTABLE, Page, axe_script, browser
 from tests.serving.test_page import ask, copied, hover, press, problem, said, texts, wait
 from tests.serving.test_server import Server, serving
 from tests.sources.pdf_maker import Text, make_pdf
@@ -175,19 +174,12 @@ def test_the_keyboard_is_enough(page: Page) -> None:
     assert page.run("document.querySelectorAll('#reading .lit').length") > 0
 
 
-# What axe-core rates serious or critical, each with its first element.
-BARRIERS = """
-  axe.run({resultTypes: ["violations"]}).then(({violations}) => violations
-    .filter(({impact}) => ["serious", "critical"].includes(impact))
-    .map(({id, nodes}) => `${id}: ${nodes[0].html}`))
-"""
-
-
 @pytest.fixture
 def axe() -> str:
-    """The script. The page's policy blocks it; it is injected through the DevTools protocol."""
-    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
-    return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    script = axe_script()
+    if script is None:
+        pytest.skip("axe-playwright-python is not installed")
+    return script
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -70,13 +70,8 @@ def _predicted(source: Path, documents: Path | None) -> Iterator[Entry]:
     from keywright.explore.collect import dates_of, read
 
     if documents is None:
-        yield from read(source)
-        return
-    given = list(read_documents(documents))
-    dates = dates_of(documents)
-    for number, entry in enumerate(read(source, given)):
-        name = given[number].id if number < len(given) else None
-        yield entry._replace(date=entry.date or dates.get(name or ""))
+        return read(source)
+    return read(source, read_documents(documents), dates_of(documents))
 
 
 def _generated(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +21,8 @@ from keywright.types import Document
 _DATE = re.compile(
     r"(?<!\d)((?:19|20)\d\d)(?:[-_./]?(0[1-9]|1[0-2])(?!\d{3})(?:[-_./]?\d\d)?)?(?!\d)"
 )
+
+NO_DATES: Mapping[str, str] = MappingProxyType({})
 
 
 class Mention(NamedTuple):
@@ -90,23 +93,27 @@ def is_predictions(path: Path) -> bool:
     return "phrases" in record or ("keyphrases" in record and "warnings" in record and written)
 
 
-def read(path: Path, documents: Iterable[Document] = ()) -> Iterator[Entry]:
+def read(
+    path: Path, documents: Iterable[Document] = (), dates: Mapping[str, str] = NO_DATES
+) -> Iterator[Entry]:
     """The entries of predictions, or of what `keywright generate --format jsonl` wrote.
 
-    `documents` give names to predictions, in the same order or by id.
+    `documents` give names to predictions, by id or in the same order; `dates` are by id.
     """
     if "phrases" not in (look(path).record or {}):
         for _, line in read_records(path, _Generated, lambda line: line, fail):
-            name = line.title or (str(line.id) if line.id is not None else "(no title)")
+            identifier = str(line.id) if line.id is not None else ""
             mentions = tuple(Mention(phrase.text, phrase.probability) for phrase in line.keyphrases)
-            yield Entry(name, mentions, date_in(str(line.id or "")))
+            date = dates.get(identifier) or date_in(identifier)
+            yield Entry(line.title or identifier or "(no title)", mentions, date)
         return
     given = list(documents)
     titles = {document.id: document.title for document in given if document.id is not None}
     for number, prediction in enumerate(read_predictions(path)):
-        found = prediction.document_id
-        in_order = given[number].title if found is None and number < len(given) else ""
-        name = titles.get(found) or in_order or found or f"document {number + 1}"
+        in_order = given[number] if number < len(given) else Document(title="", body="")
+        identifier = prediction.document_id or in_order.id or ""
+        title = titles.get(identifier) if identifier else in_order.title
+        name = title or identifier or f"document {number + 1}"
         phrases = prediction.recommended.phrases
         mentions = tuple(Mention(phrase.text, phrase.confidence) for phrase in phrases)
-        yield Entry(name, mentions, date_in(found or ""))
+        yield Entry(name, mentions, dates.get(identifier) or date_in(identifier))

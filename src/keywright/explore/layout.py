@@ -51,7 +51,7 @@ def _fitted(places: Points, aspect: float) -> Points:
     low, high = places.min(axis=0), places.max(axis=0)
     scaled = (places - low) / np.maximum(high - low, 1e-9)
     ranks = places.argsort(axis=0, kind="stable").argsort(axis=0) / max(len(places) - 1, 1)
-    return (scaled + ranks) / 2 * np.array([1.0, aspect])
+    return np.asarray((scaled + ranks) / 2 * np.array([1.0, aspect]))
 
 
 def _apart(places: Points, sizes: Points, aspect: float) -> Points:
@@ -63,7 +63,7 @@ def _apart(places: Points, sizes: Points, aspect: float) -> Points:
     for _ in range(ROUNDS):
         difference = places[:, None] - places[None]
         overlap = (half[:, None] + half[None]) - np.abs(difference)
-        hit = (overlap > 0).all(axis=2)
+        hit = np.asarray((overlap > 0).all(axis=2))
         np.fill_diagonal(hit, False)
         if not hit.any():
             break

@@ -50,7 +50,7 @@ TINY["transformer_one2seq"] = {**TRANSFORMER, "decoder_layers": 2}
 TINY["pretrained_one2seq"] = {**TRANSFORMER, "positions": 64, "encoder_dropout": 0.0}
 TINY["transformer_one2set"] = {**TINY["transformer_one2seq"], "slots": 8}
 TINY["sensenet"] |= {"features": 8}
-TINY["div_graph_pointer"] = {"width": 32, "layers": 2, "dropout": 0.0}
+TINY["div_graph_pointer"] = {"width": 32, "layers": 2, "dropout": 0.0, "floor": 1e-3}
 TINY["exhird"] = {"embedding": 16, "encoder": 16}
 TINY["unikp"] = {**TRANSFORMER, "positions": 48, "target_positions": 16, "encoder_dropout": 0.0}
 # KPDrop makes tags rare in training; in so few updates, the loss of more frequent ones rises.

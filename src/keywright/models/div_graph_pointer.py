@@ -78,7 +78,8 @@ class GatedConvolution(nn.Module):
             + self.forwards(torch.bmm(before, states))
             + self.backwards(torch.bmm(after, states))
         ).chunk(2, dim=-1)
-        return states + content * gate.sigmoid()
+        read: Tensor = states + content * gate.sigmoid()
+        return read
 
 
 class DivGraphPointer(Model[Graph, State]):

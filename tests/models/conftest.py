@@ -41,7 +41,15 @@ UNKNOWN = ("zygofold", "quartzsand", "cranes", "salt")
 # Sizes that make training fast; a model that is not listed is tested with its defaults.
 TINY: dict[str, dict[str, Any]] = {
     name: {"embedding": 16, "encoder": 24, "decoder": 32, "dropout": 0.0}
-    for name in ("copy_rnn", "cat_seq", "cat_seq_d", "cat_seq_corr", "cat_seq_tg", "sensenet")
+    for name in (
+        "copy_rnn",
+        "cat_seq",
+        "cat_seq_d",
+        "cat_seq_corr",
+        "cat_seq_tg",
+        "sensenet",
+        "para_net",
+    )
 }
 # States of so few units cannot be as orthogonal as those of the paper's 150.
 TINY["cat_seq_d"] |= {"target_encoder": 16, "orthogonal": 0.03}
@@ -49,7 +57,9 @@ TRANSFORMER = {"width": 32, "heads": 4, "inner": 64, "encoder_layers": 2, "dropo
 TINY["transformer_one2seq"] = {**TRANSFORMER, "decoder_layers": 2}
 TINY["pretrained_one2seq"] = {**TRANSFORMER, "positions": 64, "encoder_dropout": 0.0}
 TINY["transformer_one2set"] = {**TINY["transformer_one2seq"], "slots": 8}
+TINY["para_net"] |= {"tag_embedding": 4, "tagger": "stopwords"}
 TINY["sensenet"] |= {"features": 8}
+TINY["div_graph_pointer"] = {"width": 32, "layers": 2, "dropout": 0.0, "floor": 1e-3}
 TINY["exhird"] = {"embedding": 16, "encoder": 16}
 TINY["unikp"] = {**TRANSFORMER, "positions": 48, "target_positions": 16, "encoder_dropout": 0.0}
 # KPDrop makes tags rare in training; in so few updates, the loss of more frequent ones rises.

@@ -22,8 +22,8 @@ from keywright.types import Document
 
 Paradigm = Literal["one2one", "one2seq", "one2set"]
 Order = Literal["present_absent", "absent_present", "random", "alphabetical", "length", "given"]
-Generated = Literal["all", "absent"]
-"""Which phrases a model generates."""
+Generated = Literal["all", "absent", "present"]
+"""Which phrases a model generates; present ones alone are spelled as in the text."""
 
 
 class TargetPhrase(NamedTuple):
@@ -60,14 +60,18 @@ class Targets:
                 raise ConfigError(f"unknown {name} {value!r}; known: {', '.join(known)}")
         if self.mark_absent and (self.paradigm, self.order) != ("one2seq", "present_absent"):
             raise ConfigError("mark_absent needs paradigm one2seq and order present_absent")
-        if self.mark_absent and self.generated == "absent":
-            raise ConfigError("mark_absent has no effect on a model that generates absent phrases")
+        if self.mark_absent and self.generated != "all":
+            raise ConfigError(
+                f"mark_absent has no effect on a model that generates {self.generated} phrases"
+            )
 
     def phrases(self, document: Document, rng: np.random.Generator) -> list[TargetPhrase]:
         """The distinct phrases of a document in target order; only order "random" uses `rng`."""
         phrases = gold_phrases(document)
         if self.generated == "absent":
             phrases = [phrase for phrase in phrases if not phrase.present]
+        elif self.generated == "present":
+            phrases = _as_in_text(phrases, document)
         if self.max_phrase is not None:
             phrases = [phrase for phrase in phrases if len(phrase.words) <= self.max_phrase]
         return _ordered(phrases, self.order, rng)[: self.max_phrases]
@@ -106,6 +110,17 @@ def gold_phrases(document: Document) -> list[TargetPhrase]:
         if key and key not in distinct:
             distinct[key] = TargetPhrase(phrase, _position(key, title, body))
     return list(distinct.values())
+
+
+def _as_in_text(phrases: Sequence[TargetPhrase], document: Document) -> list[TargetPhrase]:
+    """The present phrases with the words of their first occurrence."""
+    title, body = document_words(document)
+    text = [*title, *body]
+    return [
+        TargetPhrase(tuple(text[at : at + len(phrase.words)]), at)
+        for phrase in phrases
+        if (at := phrase.position) is not None
+    ]
 
 
 def _position(phrase: Sequence[str], title: Sequence[str], body: Sequence[str]) -> int | None:

@@ -123,7 +123,7 @@ def test_a_changed_table_or_selection_is_not_continued(
     assert "cannot be continued: selection was" in other.err
     table.write_text(table.read_text().replace("energy", "money"))
     changed = run(table, "--output", out, "--resume")
-    assert "cannot be continued: table_sha256 was" in changed.err
+    assert "cannot be continued: changed since it was begun: table" in changed.err
     assert run(table, "--output", out, "--force").code == 0
 
 

@@ -188,6 +188,6 @@ def test_changed_documents_are_not_continued(monkeypatch, capsys, tmp_path):
         predict(*arguments, code=130)
     writers.write_documents(DOCUMENTS[::-1], corpus)
     line = fails(monkeypatch, capsys, *arguments, "--resume")
-    assert "cannot be continued: the documents have changed since it was begun" in line
+    assert "cannot be continued: changed since it was begun: documents" in line
     predict(*arguments, "--force")
     assert [p.document_id for p in read_predictions(output)] == [d.id for d in DOCUMENTS[::-1]]

@@ -92,7 +92,7 @@ def _generated(
             names.append(" ".join((document.title or document.id or "(no title)").split()))
             yield document
 
-    for number, found in enumerate(engine.generate(documents(), selection)):
+    for number, found in enumerate(engine.stream(documents(), selection)):
         mentions = tuple(Mention(phrase.text, phrase.probability) for phrase in found)
         yield Entry(names[number], mentions, dates[number])
 

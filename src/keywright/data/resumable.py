@@ -136,7 +136,7 @@ def _require_same(origin: Any, note: Path, part: Path) -> None:
 
 def _changed(key: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     if key.endswith(HASH):
-        return f"the {key.removesuffix(HASH)} have changed since it was begun"
+        return f"changed since it was begun: {key.removesuffix(HASH)}"
     return f"{key} was {before.get(key)!r} and is {now.get(key)!r} now"
 
 

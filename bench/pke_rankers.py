@@ -1,7 +1,7 @@
 """The rankers of pke (pip install pke-tool), on words that are tagged as ours are.
 
 pke gets its sentences with stems and parts of speech from our reader and tagger, which both sides
-are timed with: pke's own reader runs spaCy, which takes far longer than everything else.
+are timed with; pke's own reader, which runs spaCy, is not measured.
 """
 
 from __future__ import annotations

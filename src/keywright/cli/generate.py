@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
 def generate(
     files: list[Path] = typer.Argument(
         help="Text, Markdown, PDF or HTML files, folders of them, tables (CSV, TSV, Excel, "
-        "Parquet, JSON Lines), or - for standard input."
+        "Parquet, JSON Lines), references (BibTeX, RIS, CSL), or - for standard input."
     ),
     model: str = typer.Option(
         "default",
@@ -212,7 +212,7 @@ def _extension(
     from keywright.data import tabular
     from keywright.sources import is_table
 
-    if output is None or not tabular.is_table(output) or reading.format is not None:
+    if output is None or tabular.suffix(output) not in tabular.KINDS or reading.format:
         return None
     tables = [item for item in inputs if isinstance(item, Path) and is_table(item, reading.columns)]
     if not tables:

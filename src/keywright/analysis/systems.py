@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ Source = str | Path | Iterable[Prediction | Sequence[str]]
 Watch = Callable[[Iterable[Pair], str], Iterable[Pair]]
 """Passes on the pairs that it is given, and may show progress."""
 
+LONG_PREFIX = 12  # characters that names have in common and that are left out
 _COMPRESSED = (".gz", ".xz", ".zst")
 
 
@@ -120,12 +122,22 @@ def _short_names(paths: Sequence[Path]) -> list[str]:
     for depth in range(1, max(map(len, ends), default=0) + 1):
         names = ["/".join(end[-depth:]) for end in ends]
         if len(set(names)) == len(names):
-            return names
+            return _without_prefix(names)
     # Comparing a file with itself is allowed (p is then 1), so it gets two names.
     return [
         name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})"
         for place, name in enumerate(names)
     ]
+
+
+def _without_prefix(names: list[str]) -> list[str]:
+    """Names without the long beginning that all share: `seed1` and `seed2`, not the whole."""
+    shared = "".join(
+        letters[0]
+        for letters in takewhile(lambda some: len(set(some)) == 1, zip(*names, strict=False))
+    )
+    cut = max(shared.rfind(mark) for mark in "-_./ ") + 1
+    return [name[cut:] for name in names] if len(names) > 1 and cut >= LONG_PREFIX else names
 
 
 def _plain_name(path: Path) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from keywright.types import Document
 
 FORMATS = ("table", "json", "jsonl", "csv", "text")
+VIEWS = ("phrases", "text")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 SOME_FAILED = 1
 ALL_FAILED = 2
 INTERRUPTED = 130
@@ -50,7 +54,12 @@ def generate(
         help="At most N keyphrases per document (0 = all); by default the number follows from the "
         "document.",
     ),
-    min_confidence: float = typer.Option(0.0, help="Omit keyphrases with a lower probability."),
+    min_confidence: float = typer.Option(
+        0.0,
+        "--min-confidence",
+        "--min-probability",
+        help="Omit keyphrases with a lower probability.",
+    ),
     precision: float | None = typer.Option(
         None,
         help="Return as many keyphrases as possible with at least this expected precision, such as "
@@ -64,6 +73,9 @@ def generate(
     ),
     output_format: str | None = typer.Option(
         None, "--format", help=" | ".join(FORMATS) + " (default: table)"
+    ),
+    show: str = typer.Option(
+        "phrases", help="phrases: a table of them; text: the text with its phrases marked."
     ),
     output: Path | None = typer.Option(
         None,
@@ -114,6 +126,9 @@ def generate(
     from keywright.generation.engine import Selection
 
     one_of("format", output_format or "table", FORMATS)
+    one_of("view", show, VIEWS)
+    if show == "text" and output_format not in (None, "table"):
+        raise ConfigError(f"--show text is for people; --format {output_format} has no such view")
     selection = Selection(top, min_confidence, not absent_only, not present_only, precision)
     inputs = list(_inputs(files))
     reading = _Reading(_columns(column, title_column), _known_format(documents_format))
@@ -121,7 +136,8 @@ def generate(
     chosen = _vocabulary(vocabulary, vocabulary_mode, vocabulary_language, vocabulary_fuzzy)
     threads = 1 if jobs > 1 else None
     job = Job(model, selection, threads=threads, vocabulary=chosen, calibration=calibration)
-    extension = None if output_format else _extension(inputs, output, reading, keyphrases_column)
+    plain = output_format is not None or show == "text"
+    extension = None if plain else _extension(inputs, output, reading, keyphrases_column)
     if extension is not None:
         from keywright.cli._extend import extend
 
@@ -134,7 +150,10 @@ def generate(
     try:
         with closing(made):
             found = _reported(progress(made, "Generating", total), failed)
-            _write(_lines(found, output_format or "table", selection), output)
+            if show == "text":
+                _write(_as_marked(found, colour=output is None and _has_colours()), output)
+            else:
+                _write(_lines(found, output_format or "table", selection), output)
     except KeyboardInterrupt:
         typer.echo("keywright: interrupted", err=True)
         sys.exit(INTERRUPTED)
@@ -322,6 +341,43 @@ def _as_table(found: Iterable[Found], nothing: str) -> Iterator[str]:
         screen = Console(file=io.StringIO(), width=Console().width)
         screen.print(table if phrases else Text(f"{name}: {nothing}"))
         yield screen.file.getvalue().rstrip("\n")  # type: ignore[attr-defined]
+
+
+def _has_colours() -> bool:
+    """Whether a person watches, who has not asked for text without colours (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _as_marked(found: Iterable[Found], *, colour: bool) -> Iterator[str]:
+    """Texts in which the phrases are coloured by their probability, or between asterisks."""
+    from keywright.generation.found import marks
+
+    for document, phrases, _ in found:
+        pieces = [
+            text if phrase is None else _marked(text, phrase, colour)
+            for text, phrase in marks(_CONTROL.sub(" ", document.text), phrases)
+        ]
+        absent = [_marked(tidy, phrase, colour) for tidy, phrase in _absent(phrases)]
+        yield "".join(pieces).rstrip()
+        yield f"\nNot in the text: {', '.join(absent)}\n" if absent else ""
+
+
+def _absent(phrases: Iterable[Keyphrase]) -> Iterator[tuple[str, Keyphrase]]:
+    for phrase in phrases:
+        if not phrase.present:
+            yield _CONTROL.sub(" ", phrase.text), phrase
+
+
+def _marked(text: str, phrase: Keyphrase, colour: bool) -> str:
+    if not colour:
+        return f"**{text}**"
+    probability = 1.0 if phrase.probability is None else phrase.probability
+    code = next(code for least, code in _COLOURS if probability >= least)
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+# By the least probability: bold green, green, cyan.
+_COLOURS = ((0.3, "1;32"), (0.1, "32"), (0.0, "36"))
 
 
 def _term(phrase: Keyphrase) -> str:

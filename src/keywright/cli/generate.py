@@ -82,6 +82,9 @@ def generate(
         help="Write to this file instead of the screen. For a table, a .csv, .tsv, .jsonl or "
         ".parquet file is the same table with columns for keyphrases.",
     ),
+    annotate: Path | None = typer.Option(
+        None, help="Also write the PDF with its keyphrases highlighted to this file."
+    ),
     column: str | None = typer.Option(
         None, help="Column with the texts of a table (default: the one with a usual name)."
     ),
@@ -133,6 +136,7 @@ def generate(
     inputs = list(_inputs(files))
     reading = _Reading(_columns(column, title_column), _known_format(documents_format))
     total = _total(inputs, reading)
+    pdf = None if annotate is None else _pdf(inputs)
     chosen = _vocabulary(vocabulary, vocabulary_mode, vocabulary_language, vocabulary_fuzzy)
     threads = 1 if jobs > 1 else None
     job = Job(model, selection, threads=threads, vocabulary=chosen, calibration=calibration)
@@ -150,6 +154,8 @@ def generate(
     try:
         with closing(made):
             found = _reported(progress(made, "Generating", total), failed)
+            if annotate is not None and pdf is not None:
+                found = _annotated(found, pdf, annotate)
             if show == "text":
                 _write(_as_marked(found, colour=output is None and _has_colours()), output)
             else:
@@ -289,6 +295,29 @@ def _reported(made: Iterable[Outcome], failed: list[Failed]) -> Iterator[Found]:
         if len(failed) > 1:
             typer.echo(f"none of the {len(failed)} files could be read", err=True)
         raise typer.Exit(ALL_FAILED)
+
+
+def _pdf(inputs: list[Input]) -> bytes:
+    """The content of the only input, which must be a PDF."""
+    from keywright.sources import pdf
+
+    paths = [item for item in inputs if isinstance(item, Path)]
+    content = paths[0].read_bytes() if len(inputs) == len(paths) == 1 else b""
+    if not pdf.recognise(content, ""):
+        raise ConfigError("--annotate needs exactly one file, a PDF")
+    return content
+
+
+def _annotated(found: Iterable[Found], pdf: bytes, output: Path) -> Iterator[Found]:
+    """The same; the PDF is written with highlights before its keyphrases are shown."""
+    from keywright.files import atomic_write
+    from keywright.generation.annotate import annotated
+
+    for outcome in found:
+        made = annotated(pdf, outcome.document, outcome.keyphrases)
+        with atomic_write(output, "wb") as file:
+            file.write(made)  # type: ignore[call-overload]
+        yield outcome
 
 
 def _write(lines: Iterator[str], output: Path | None) -> None:

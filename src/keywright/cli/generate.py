@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 import typer
 
@@ -316,7 +316,7 @@ def _annotated(found: Iterable[Found], pdf: bytes, output: Path) -> Iterator[Fou
     for outcome in found:
         made = annotated(pdf, outcome.document, outcome.keyphrases)
         with atomic_write(output, "wb") as file:
-            file.write(made)  # type: ignore[call-overload]
+            cast(IO[bytes], file).write(made)
         yield outcome
 
 

@@ -72,6 +72,6 @@ def _highlight(page: Any, boxes: Sequence[tuple[float, ...]], comment: str) -> N
         corners = raw.FS_QUADPOINTSF(x0, y1, x1, y1, x0, y0, x1, y0)
         raw.FPDFAnnot_AppendAttachmentPoints(annotation, corners)
     for key, value in ((b"Contents", comment), (b"T", _AUTHOR)):
-        wide = (value + "\0").encode("utf-16-le")
+        wide = ctypes.create_string_buffer((value + "\0").encode("utf-16-le"))
         raw.FPDFAnnot_SetStringValue(annotation, key, ctypes.cast(wide, raw.FPDF_WIDESTRING))
     raw.FPDFPage_CloseAnnot(annotation)

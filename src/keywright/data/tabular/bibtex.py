@@ -19,9 +19,10 @@ from keywright.files import atomic_write
 
 _ENTRY = re.compile(r"@[^\S\n]*([A-Za-z]+)\s*([{(])")
 _KEY = re.compile(r"\s*([^\s,{}\"#=()]*)\s*,?")
-_FIELD = re.compile(r"[\s,]*([A-Za-z_][\w:.+/-]*)\s*=\s*")
+_NAME = re.compile(r"[A-Za-z_][\w:.+/-]*+")
+_BLANK = re.compile(r"\s*+")
+_BETWEEN = re.compile(r"[\s,]*+")
 _BARE = re.compile(r"[^\s,{}\"#()]+")
-_JOIN = re.compile(r"\s*#\s*")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _QUOTE = re.compile(r"\\.|[{}\"]", re.DOTALL)
 _NO_REFERENCE = ("comment", "preamble", "string")
@@ -110,18 +111,38 @@ def _read_entry(text: str, at: int, entry: _Entry) -> int:
     if key:
         entry.key, at = key[1], key.end()
         entry.end = key.end(1)
-    while found := _FIELD.match(text, at):
-        start = found.end()
+    while found := _field(text, at):
+        name, start = found
         at = _end_of_value(text, start)
-        name = found[1].lower()
         entry.values.setdefault(name, _value(text[start:at]))
         entry.end = at
         if name == "keywords":
             entry.keywords = (start, at)
-    closing = re.compile(r"[\s,]*[})]").match(text, at)
-    if closing is None:
+    at = _after(_BETWEEN, text, at)
+    if text[at : at + 1] not in ("}", ")"):
         raise ValueError("a brace or a comma is missing")
-    return closing.end()
+    return at + 1
+
+
+def _after(blank: re.Pattern[str], text: str, at: int) -> int:
+    """The place after a blank, which may be empty."""
+    found = blank.match(text, at)
+    return found.end() if found else at
+
+
+def _field(text: str, at: int) -> tuple[str, int] | None:
+    """The name of a field and where its value begins; None if there is no field."""
+    name = _NAME.match(text, _after(_BETWEEN, text, at))
+    if name is None:
+        return None
+    at = _after(_BLANK, text, name.end())
+    return (name[0].lower(), _after(_BLANK, text, at + 1)) if text.startswith("=", at) else None
+
+
+def _joined(text: str, at: int) -> int | None:
+    """Where the next piece of a value begins; None if there is none."""
+    at = _after(_BLANK, text, at)
+    return _after(_BLANK, text, at + 1) if text.startswith("#", at) else None
 
 
 def _end_of_value(text: str, at: int) -> int:
@@ -134,10 +155,10 @@ def _end_of_value(text: str, at: int) -> int:
             at = bare.end()
         else:
             raise ValueError("a value is missing")
-        more = _JOIN.match(text, at)
+        more = _joined(text, at)
         if more is None:
             return at
-        at = more.end()
+        at = more
 
 
 def _closed(text: str, at: int, marks: re.Pattern[str], end: str) -> int:
@@ -157,8 +178,8 @@ def _value(source: str) -> str:
         end = _end_of_piece(source, at)
         piece = source[at:end]
         pieces.append(piece[1:-1] if piece[:1] in '{"' else piece)
-        more = _JOIN.match(source, end)
-        at = more.end() if more else len(source)
+        more = _joined(source, end)
+        at = len(source) if more is None else more
     return "".join(pieces)
 
 

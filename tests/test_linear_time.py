@@ -18,6 +18,7 @@ import pytest
 
 from keywright.data.recognise import looks_like_json
 from keywright.data.records import explain
+from keywright.data.tabular import bibtex
 from keywright.errors import KeywrightError
 from keywright.generation.sentences import sentences
 from keywright.sources import html, markdown, text
@@ -141,6 +142,8 @@ READERS: dict[str, Reads] = {
     "html": reader(html.read),
     "markdown": reader(markdown.read),
     "text": reader(text.read),
+    "bibtex": reader(lambda content, name: list(bibtex._entries(content.decode(), name))),
+    "latex": bibtex.plain,
     **{name: finding(pattern) for name, pattern in patterns()},
 }
 

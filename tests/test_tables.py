@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from keywright import tables
 from keywright.tables import Cell, Row, count, escape, lay_out, number, percent, render, titled
 
 ROWS: list[Row] = [
@@ -98,3 +99,23 @@ def test_an_unknown_format_is_an_error() -> None:
 def test_a_table_without_rows() -> None:
     assert render([], "json") == "[]"
     assert render([], "tsv") == ""
+
+
+def test_a_wide_table_is_folded_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"metric": "F1", **{f"system{n}": "12.34" for n in range(8)}}]
+    monkeypatch.setattr(tables, "screen_width", lambda: 40)
+    blocks = tables.render(rows, "table").split("\n\n")
+    assert all(len(line) <= 40 for block in blocks for line in block.splitlines())
+    assert all(block.startswith("metric  ") for block in blocks)
+    assert " ".join(blocks).count("12.34") == 8
+    monkeypatch.setattr(tables, "screen_width", lambda: None)
+    assert len(tables.render(rows, "table").splitlines()) == 3
+
+
+def test_a_column_that_is_wider_than_the_terminal_stays_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tables, "screen_width", lambda: 10)
+    made = tables.render([{"name": "a" * 30, "text": "b" * 30, "n": 1}], "table")
+    assert made.count("b" * 30) == 1
+    assert made.count("a" * 30) == 2

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -163,12 +165,43 @@ def _cell(cell: Cell, layout: Layout) -> str:
 
 def _aligned(columns: list[str], rows: list[list[str]], left: list[bool]) -> str:
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    lines = []
-    for line in (columns, ["-" * width for width in widths], *rows):
-        cells = zip(line, widths, left, strict=True)
-        placed = (cell.ljust(width) if text else cell.rjust(width) for cell, width, text in cells)
-        lines.append("  ".join(placed).rstrip())
-    return "\n".join(lines)
+    lines = [columns, ["-" * width for width in widths], *rows]
+    return "\n\n".join(
+        "\n".join(_placed(line, places, widths, left) for line in lines)
+        for places in _folded(widths, left, screen_width())
+    )
+
+
+def _placed(line: list[str], places: list[int], widths: list[int], left: list[bool]) -> str:
+    cells = (
+        line[at].ljust(widths[at]) if left[at] else line[at].rjust(widths[at]) for at in places
+    )
+    return "  ".join(cells).rstrip()
+
+
+def screen_width() -> int | None:
+    """How many characters fit on a line of the terminal; None if the output goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _folded(widths: list[int], left: list[bool], most: int | None) -> list[list[int]]:
+    """The columns of each block of a table; every block repeats those that name the rows."""
+    everything = list(range(len(widths)))
+    names = 1
+    while names < len(left) and left[names]:
+        names += 1
+    if most is None or not widths:
+        return [everything]
+    if sum(widths[:names]) + 2 * names > most / 2:
+        names = 1
+    keys = everything[:names]
+    blocks = [[*keys]]
+    for at in everything[names:]:
+        used = sum(widths[place] + 2 for place in blocks[-1])
+        if used + widths[at] > most and len(blocks[-1]) > len(keys):
+            blocks.append([*keys])
+        blocks[-1].append(at)
+    return blocks
 
 
 def _markdown(columns: list[str], rows: list[list[str]], left: list[bool]) -> str:

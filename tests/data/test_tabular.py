@@ -185,4 +185,4 @@ def test_a_sheet_of_empty_cells_is_bounded(tmp_path: Path, monkeypatch: pytest.M
 
 def test_an_excel_file_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"name a .csv or .parquet file"):
-        tabular.require_writable(tmp_path / "out.xlsx")
+        tabular.require_writable(tmp_path / "data.csv", tmp_path / "out.xlsx")

@@ -15,8 +15,10 @@ from keywright import config as configs
 from keywright import lexicon
 from keywright.analysis.ratings import read_ratings
 from keywright.calibration.recalibrate import Recalibrator
+from keywright.data import tabular
 from keywright.data.documents import read_documents
 from keywright.data.predictions import read_predictions
+from keywright.data.table import Columns
 from keywright.errors import KeywrightError
 from keywright.generation.keyphrases import keyphrases
 from keywright.generation.windows import windows
@@ -25,7 +27,7 @@ from keywright.serving import messages
 from keywright.serving.app import _upload
 from keywright.serving.limits import Limits
 from keywright.serving.refusal import RefusalError
-from keywright.sources import read_content
+from keywright.sources import read_content, read_source
 from keywright.types import Document, Prediction, ScoredPhrase
 from keywright.vocabularies.read import read_terms
 
@@ -55,6 +57,20 @@ def _source(name: str) -> Target:
         keyphrases(document, Prediction(phrases=phrases))
 
     return target
+
+
+def _table(name: str) -> Target:
+    """A table, read and written with keyphrases; of JSON lines the column `text`."""
+
+    def read(path: Path) -> None:
+        columns = Columns("text") if path.suffix == ".jsonl" else None
+        documents = list(read_source(path, columns))
+        found = [(("heat pump", "=1"), (0.5, None))] * len(documents)
+        for output in {path.with_name("out.csv"), path.with_name(f"out{path.suffix}")}:
+            if output.suffix != ".xlsx":
+                tabular.extend(path, output, tabular.Added(("k", "p"), found))
+
+    return _file(name, read)
 
 
 def _config(content: bytes) -> None:
@@ -87,6 +103,15 @@ TARGETS: dict[str, Target] = {
     "markdown": _source("notes.md"),
     "text": _source("notes.txt"),
     "pdf": _source("paper.pdf"),
+    "docx": _source("paper.docx"),
+    "epub": _source("book.epub"),
+    "csv": _table("data.csv"),
+    "jsonlines": _table("data.jsonl"),
+    "parquet": _table("data.parquet"),
+    "excel": _table("data.xlsx"),
+    "bibtex": _table("refs.bib"),
+    "ris": _table("refs.ris"),
+    "csl": _table("refs.json"),
     "documents": _file("documents.jsonl", lambda path: list(read_documents(path))),
     "predictions": _file("predictions.jsonl", lambda path: list(read_predictions(path))),
     "terms": _file("terms.tsv", lambda path: read_terms(path, "en")),

@@ -120,7 +120,7 @@ def test_the_page_says_why_a_file_cannot_be_read(page: Page) -> None:
         ("locked.pdf", locked(), "is encrypted"),
         ("scan.pdf", make_pdf([], []), "probably scanned"),
         ("cut.pdf", b"%PDF-1.7 cut", "is not a complete PDF"),
-        ("photo.jpg", b"\xff\xd8\xff\x00", "neither PDF nor text"),
+        ("photo.jpg", b"\xff\xd8\xff\x00", "neither PDF"),
         ("long.txt", b"bees " * LONGEST, "at most 20,000 are allowed"),
         (f"{SCRIPT}.pdf", b"", "is empty"),
     ):

@@ -10,12 +10,14 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 from typer.core import TyperGroup
 
 from keywright import __version__, parts
+from keywright.cli import _settings
 from keywright.errors import KeywrightError
 
 if TYPE_CHECKING:
@@ -34,7 +36,11 @@ class Verbs(TyperGroup):
         for name in [cmd_name] if cmd_name in known else known:
             if name not in self.commands:
                 self.commands[name] = _load(name)
-        return self.commands.get(cmd_name)
+        found = self.commands.get(cmd_name)
+        if found is not None and ctx.default_map and cmd_name in ctx.default_map:
+            own = _settings.defaults(ctx.default_map[cmd_name], cmd_name, found)
+            ctx.default_map = {**ctx.default_map, cmd_name: own}
+        return found
 
 
 def _load(name: str) -> Command:
@@ -70,7 +76,7 @@ def _options(
 
 def main() -> None:
     try:
-        app()
+        app(default_map=_settings.load(Path.cwd()))
     except KeywrightError as error:
         typer.echo(f"keywright: error: {error}", err=True)
         sys.exit(2)

@@ -60,7 +60,7 @@ class Extension:
 
     def check(self) -> None:
         """Report at the start what would make the last step fail."""
-        tabular.require_writable(self.output)
+        tabular.require_writable(self.source, self.output)
         if self.output.exists() and self.output.samefile(self.source):
             raise DataError("is the table itself; name another file for --output", self.output)
         header, _ = tabular.read(self.source)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 import typer
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from keywright.types import Document
 
 FORMATS = ("table", "json", "jsonl", "csv", "text")
+VIEWS = ("phrases", "text")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 SOME_FAILED = 1
 ALL_FAILED = 2
 INTERRUPTED = 130
@@ -38,7 +42,7 @@ def register(app: typer.Typer) -> None:
 def generate(
     files: list[Path] = typer.Argument(
         help="Text, Markdown, PDF or HTML files, folders of them, tables (CSV, TSV, Excel, "
-        "Parquet, JSON Lines), or - for standard input."
+        "Parquet, JSON Lines), references (BibTeX, RIS, CSL), or - for standard input."
     ),
     model: str = typer.Option(
         "default",
@@ -50,7 +54,12 @@ def generate(
         help="At most N keyphrases per document (0 = all); by default the number follows from the "
         "document.",
     ),
-    min_confidence: float = typer.Option(0.0, help="Omit keyphrases with a lower probability."),
+    min_confidence: float = typer.Option(
+        0.0,
+        "--min-confidence",
+        "--min-probability",
+        help="Omit keyphrases with a lower probability.",
+    ),
     precision: float | None = typer.Option(
         None,
         help="Return as many keyphrases as possible with at least this expected precision, such as "
@@ -65,10 +74,16 @@ def generate(
     output_format: str | None = typer.Option(
         None, "--format", help=" | ".join(FORMATS) + " (default: table)"
     ),
+    show: str = typer.Option(
+        "phrases", help="phrases: a table of them; text: the text with its phrases marked."
+    ),
     output: Path | None = typer.Option(
         None,
         help="Write to this file instead of the screen. For a table, a .csv, .tsv, .jsonl or "
         ".parquet file is the same table with columns for keyphrases.",
+    ),
+    annotate: Path | None = typer.Option(
+        None, help="Also write the PDF with its keyphrases highlighted to this file."
     ),
     column: str | None = typer.Option(
         None, help="Column with the texts of a table (default: the one with a usual name)."
@@ -114,14 +129,19 @@ def generate(
     from keywright.generation.engine import Selection
 
     one_of("format", output_format or "table", FORMATS)
+    one_of("view", show, VIEWS)
+    if show == "text" and output_format not in (None, "table"):
+        raise ConfigError(f"--show text is for people; --format {output_format} has no such view")
     selection = Selection(top, min_confidence, not absent_only, not present_only, precision)
     inputs = list(_inputs(files))
     reading = _Reading(_columns(column, title_column), _known_format(documents_format))
     total = _total(inputs, reading)
+    pdf = None if annotate is None else _pdf(inputs)
     chosen = _vocabulary(vocabulary, vocabulary_mode, vocabulary_language, vocabulary_fuzzy)
     threads = 1 if jobs > 1 else None
     job = Job(model, selection, threads=threads, vocabulary=chosen, calibration=calibration)
-    extension = None if output_format else _extension(inputs, output, reading, keyphrases_column)
+    plain = output_format is not None or show == "text"
+    extension = None if plain else _extension(inputs, output, reading, keyphrases_column)
     if extension is not None:
         from keywright.cli._extend import extend
 
@@ -134,7 +154,12 @@ def generate(
     try:
         with closing(made):
             found = _reported(progress(made, "Generating", total), failed)
-            _write(_lines(found, output_format or "table", selection), output)
+            if annotate is not None and pdf is not None:
+                found = _annotated(found, pdf, annotate)
+            if show == "text":
+                _write(_as_marked(found, colour=output is None and _has_colours()), output)
+            else:
+                _write(_lines(found, output_format or "table", selection), output)
     except KeyboardInterrupt:
         typer.echo("keywright: interrupted", err=True)
         sys.exit(INTERRUPTED)
@@ -212,7 +237,7 @@ def _extension(
     from keywright.data import tabular
     from keywright.sources import is_table
 
-    if output is None or not tabular.is_table(output) or reading.format is not None:
+    if output is None or tabular.suffix(output) not in tabular.KINDS or reading.format:
         return None
     tables = [item for item in inputs if isinstance(item, Path) and is_table(item, reading.columns)]
     if not tables:
@@ -272,6 +297,29 @@ def _reported(made: Iterable[Outcome], failed: list[Failed]) -> Iterator[Found]:
         raise typer.Exit(ALL_FAILED)
 
 
+def _pdf(inputs: list[Input]) -> bytes:
+    """The content of the only input, which must be a PDF."""
+    from keywright.sources import pdf
+
+    paths = [item for item in inputs if isinstance(item, Path)]
+    content = paths[0].read_bytes() if len(inputs) == len(paths) == 1 else b""
+    if not pdf.recognise(content, ""):
+        raise ConfigError("--annotate needs exactly one file, a PDF")
+    return content
+
+
+def _annotated(found: Iterable[Found], pdf: bytes, output: Path) -> Iterator[Found]:
+    """The same; the PDF is written with highlights before its keyphrases are shown."""
+    from keywright.files import atomic_write
+    from keywright.generation.annotate import annotated
+
+    for outcome in found:
+        made = annotated(pdf, outcome.document, outcome.keyphrases)
+        with atomic_write(output, "wb") as file:
+            cast(IO[bytes], file).write(made)
+        yield outcome
+
+
 def _write(lines: Iterator[str], output: Path | None) -> None:
     if output is None:
         for line in lines:
@@ -322,6 +370,43 @@ def _as_table(found: Iterable[Found], nothing: str) -> Iterator[str]:
         screen = Console(file=io.StringIO(), width=Console().width)
         screen.print(table if phrases else Text(f"{name}: {nothing}"))
         yield screen.file.getvalue().rstrip("\n")  # type: ignore[attr-defined]
+
+
+def _has_colours() -> bool:
+    """Whether a person watches, who has not asked for text without colours (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _as_marked(found: Iterable[Found], *, colour: bool) -> Iterator[str]:
+    """Texts in which the phrases are coloured by their probability, or between asterisks."""
+    from keywright.generation.found import marks
+
+    for document, phrases, _ in found:
+        pieces = [
+            text if phrase is None else _marked(text, phrase, colour)
+            for text, phrase in marks(_CONTROL.sub(" ", document.text), phrases)
+        ]
+        absent = [_marked(tidy, phrase, colour) for tidy, phrase in _absent(phrases)]
+        yield "".join(pieces).rstrip()
+        yield f"\nNot in the text: {', '.join(absent)}\n" if absent else ""
+
+
+def _absent(phrases: Iterable[Keyphrase]) -> Iterator[tuple[str, Keyphrase]]:
+    for phrase in phrases:
+        if not phrase.present:
+            yield _CONTROL.sub(" ", phrase.text), phrase
+
+
+def _marked(text: str, phrase: Keyphrase, colour: bool) -> str:
+    if not colour:
+        return f"**{text}**"
+    probability = 1.0 if phrase.probability is None else phrase.probability
+    code = next(code for least, code in _COLOURS if probability >= least)
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+# By the least probability: bold green, green, cyan.
+_COLOURS = ((0.3, "1;32"), (0.1, "32"), (0.0, "36"))
 
 
 def _term(phrase: Keyphrase) -> str:

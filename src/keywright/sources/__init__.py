@@ -7,6 +7,7 @@ documents are tables (`_rows`) and corpora such as JSON lines, which `keywright.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -20,9 +21,12 @@ from keywright.sources import _rows
 from keywright.types import Document
 
 # Tried in this order; plain text comes last.
-KINDS = ("pdf", "html", "markdown", "text")
+KINDS = ("pdf", "docx", "epub", "html", "markdown", "text")
 # The files to read from a folder; all others are ignored.
-SUFFIXES = frozenset({".txt", ".text", ".md", ".markdown", ".pdf", ".html", ".htm", ".xhtml"})
+SUFFIXES = frozenset(
+    {".txt", ".text", ".md", ".markdown", ".pdf", ".docx", ".epub", ".html", ".htm", ".xhtml"}
+)
+_ADDRESS = re.compile("(?:https?|ftp):/", re.IGNORECASE)
 MAX_REASON = 200  # characters of what a library says about a file
 CORPUS_SUFFIXES = frozenset({".jsonl", ".ndjson", ".json", ".gz", ".xz", ".zst"})
 
@@ -49,9 +53,8 @@ def read_source(
 
 def is_table(path: Path, columns: Columns | None = None) -> bool:
     """Whether the rows of a file are documents."""
-    return tabular.is_table(path) and (
-        columns is not None or tabular.suffix(path) not in CORPUS_SUFFIXES
-    )
+    lines = tabular.suffix(path) in (".jsonl", ".ndjson")
+    return tabular.is_table(path) and (columns is not None or not lines)
 
 
 def is_corpus(path: Path) -> bool:
@@ -68,7 +71,7 @@ def read_content(content: bytes, name: str) -> Document:
         module = parts.module(__name__, kind)
         if module.recognise(content, name):
             return _read(module, content, name)
-    raise DataError("is a binary file, neither PDF nor text; convert it to one of them", name)
+    raise DataError("is a binary file, neither PDF, docx, EPUB nor text; convert it", name)
 
 
 def _read(module: ModuleType, content: bytes, name: str) -> Document:
@@ -91,6 +94,8 @@ def find(path: Path) -> list[Path]:
 
     Hidden files and folders are skipped, as in shells.
     """
+    if _ADDRESS.match(str(path)):
+        raise DataError("is a web address; download it first, for example with: curl -LO", path)
     try:
         if not path.exists():
             raise DataError("no such file or folder", path)

@@ -1,5 +1,7 @@
 """Tables with a header: one module per kind of file, found by the suffix of its name.
 
+Lists of references are tables, too, with the columns id, title, abstract and keywords.
+
 Each exposes `read(path)`, the header and the numbered rows, streamed, and, if files of its kind can
 be written, `write(path, reading, added)`. `extend(source, output, added)`, where a module has it,
 does the same for a source of its own kind, and keeps what a conversion would lose.
@@ -14,6 +16,7 @@ from typing import NamedTuple
 
 from keywright import parts
 from keywright.errors import DataError
+from keywright.files import first_lines
 
 Value = object
 Row = tuple[int, Sequence[Value]]
@@ -29,6 +32,9 @@ class Added(NamedTuple):
 
 
 KINDS = {
+    ".bib": "bibtex",
+    ".json": "csl",
+    ".ris": "ris",
     ".csv": "delimited",
     ".tsv": "delimited",
     ".jsonl": "jsonlines",
@@ -49,7 +55,11 @@ def suffix(path: str | Path) -> str:
 
 
 def is_table(path: str | Path) -> bool:
-    return suffix(path) in KINDS
+    """Whether the rows of a file are documents; a .json file may be anything but a list."""
+    kind = suffix(path)
+    if kind == ".json":
+        return Path(path).is_file() and "".join(first_lines(path, 1)).lstrip()[:1] == "["
+    return kind in KINDS
 
 
 def read(path: str | Path) -> Reading:
@@ -58,12 +68,16 @@ def read(path: str | Path) -> Reading:
     return reading
 
 
-def require_writable(path: str | Path) -> None:
-    """An error if tables of this kind are only read."""
-    if not hasattr(_module(path), "write"):
-        raise DataError(
-            f"{suffix(path)} files are read, but not written; name a .csv or .parquet file", path
-        )
+def require_writable(source: str | Path, output: str | Path) -> None:
+    """An error if a table of the kind of `output` cannot be made of `source`."""
+    module = _module(output)
+    if hasattr(module, "write") or (module is _module(source) and hasattr(module, "extend")):
+        return
+    raise DataError(
+        f"a {suffix(output)} file cannot be made of a {suffix(source)} file; name a .csv or "
+        ".parquet file",
+        output,
+    )
 
 
 def extend(source: str | Path, output: str | Path, added: Added) -> None:

@@ -123,7 +123,7 @@ def in_own_process(model: str, batch: int, *more: str) -> dict[str, Any]:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Seconds, matrix operations and memory of decoding some documents with one model."""
     [name], size = arguments.models, arguments.batch[-1]
-    config = configs.load(config_file(name, arguments.small), pretrained(arguments.weights))
+    config = configs.load(config_file(name, arguments.small), pretrained(name, arguments.weights))
     documents = documents_of(corpus.generated(max(MIN_DOCUMENTS, size)))
     vocabulary = vocabulary_of(config, documents)
     kind = paradigm(config)
@@ -156,9 +156,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def pretrained(weights: str | None) -> list[str]:
-    """The settings of a config that select the folder of a pretrained model."""
-    if weights is None:
+def pretrained(model: str, weights: str | None) -> list[str]:
+    """The settings that select the folder of a pretrained model; other models have none."""
+    if model != PRETRAINED or weights is None:
         return []
     return [f"model.weights={weights}", f"data.vocabulary.path={weights}"]
 

@@ -117,9 +117,8 @@ def in_process_of_its_own(model: str) -> dict[str, Any]:
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Seconds, matrix operations and memory of some updates of one model."""
     torch.set_flush_denormal(True)
-    config = configs.load(
-        config_file(arguments.models[0], arguments.small), pretrained(arguments.weights)
-    )
+    [name] = arguments.models
+    config = configs.load(config_file(name, arguments.small), pretrained(name, arguments.weights))
     size = arguments.batch or config.train.stage[0].batch_size
     documents = [corpus.document_of(lines) for lines in corpus.generated(UPDATES * size)]
     vocabulary = vocabulary_of(config, documents)

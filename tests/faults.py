@@ -1,8 +1,9 @@
-"""Faults of the disk, one at a time: the n-th write, fsync, rename or link fails, or is the last.
+"""Faults of disk and memory, one at a time, at the n-th write, fsync, rename or link.
 
-    for count in faults(action, folder, "error"): ...
+    outcome, events = run(action, at=3, mode="memory")
 
-Each action runs in a forked process, so that a kill is a real one: no `finally`, no flush.
+The disk is full, memory cannot be allocated, or the process is killed. Each
+action runs in a forked process, so that a kill is a real one: no `finally`, no flush.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import IO, Any, Literal
 
 from keywright.errors import KeywrightError
 
-Mode = Literal["error", "kill"]
+Mode = Literal["error", "memory", "kill"]
 DONE, REFUSED, KILLED, FAULT = 0, 2, 137, 70
 NO_FAULT = 1 << 60
 _open = io.open
@@ -39,6 +40,8 @@ class Disk:
             return
         if self._mode == "kill":
             os._exit(KILLED)
+        if self._mode == "memory":
+            raise MemoryError
         raise OSError(errno.ENOSPC, "No space left on device")
 
     def install(self) -> None:
@@ -86,7 +89,7 @@ def run(action: Callable[[], object], at: int = NO_FAULT, mode: Mode = "error") 
         try:
             action()
             outcome = DONE
-        except (KeywrightError, SystemExit):
+        except (KeywrightError, SystemExit, MemoryError):  # `cli.main` reports the last
             outcome = REFUSED
         except OSError as error:
             outcome = REFUSED if error.errno == errno.ENOSPC else FAULT  # `cli.main` reports it

@@ -1,7 +1,8 @@
 """Whatever fails while something is written, the old or the new file is there, whole.
 
 Every command is repeated with a fault at its first, second, ... write, fsync, rename or link: once
-as an error of the disk, once as a kill. Afterwards the same command succeeds, with the same result.
+as an error of the disk, once as memory that cannot be allocated, once as a kill.
+Afterwards the same command succeeds, with the same result.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from tests.training.conftest import tiny, write_corpus
 pytestmark = pytest.mark.slow
 OLD = b"old\n"
 # Between faults of commands that take long. EVERY_FAULT=1: all of them, in some ten minutes.
-STEP = 2 if os.environ.get("EVERY_FAULT") else 10
+STEP = 3 if os.environ.get("EVERY_FAULT") else 10
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Command:
     again: Callable[[Path], object]  # after a fault
     check: Callable[[Path], None]
     result: Callable[[Path], object]
-    shared: bool = False  # each fault is an error or a kill, and few are tried by default
+    shared: bool = False  # the faults take turns, and few are tried by default
 
 
 def documents(folder: Path) -> None:
@@ -227,7 +228,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("mode", ["error", "kill"])
+@pytest.mark.parametrize("mode", ["error", "memory", "kill"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_fault_leaves_the_old_or_the_new_file(
     name: str, mode: faults.Mode, tmp_path: Path
@@ -249,7 +250,7 @@ def test_a_fault_leaves_the_old_or_the_new_file(
     expected = command.result(folder)
     tried = range(1, events + 1)
     if command.shared:
-        tried = tried[::STEP] if mode == "error" else tried[STEP // 2 :: STEP]
+        tried = tried[("error", "kill", "memory").index(mode) * STEP // 3 :: STEP]
     for at in tried:
         fresh()
         outcome, _ = faults.run(lambda: command.run(folder), at, mode)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from keywright import cli
+
 FULL = Path("/dev/full")
 
 
@@ -24,4 +26,19 @@ def test_a_full_disk_under_standard_output_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr == (
         "keywright: error: the output cannot be written: No space left on device\n"
+    )
+
+
+def test_memory_that_cannot_be_allocated_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def exhausted(**_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(cli, "app", exhausted)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "keywright: error: not enough memory; a smaller batch needs less\n"
     )

@@ -27,7 +27,7 @@ MORE = (
 )
 
 
-def write_run(folder: Path, kind: str) -> Path:
+def write_run(folder: Path, kind: str, **settings: object) -> Path:
     """The run folder of a pretrained model before its first update."""
     weights = write_model(folder / kind, kind)
     table = {
@@ -36,7 +36,7 @@ def write_run(folder: Path, kind: str) -> Path:
             "max_source": 60,
             "vocabulary": {"name": "tokenizer", "path": str(weights), "format": "kpp"},
         },
-        "model": {"name": "hf_seq2seq", "weights": str(weights)},
+        "model": {"name": "hf_seq2seq", "weights": str(weights), **settings},
         "train": {"stage": [{"epochs": 1}]},
         "decode": {"name": "greedy", "max_length": 40, "unknown": "keep"},
     }

@@ -83,6 +83,9 @@ def main() -> None:
     except BrokenPipeError:  # `keywright ... | head` is not an error
         _drop_output()
         sys.exit(0)
+    except MemoryError:
+        typer.echo("keywright: error: not enough memory; a smaller batch needs less", err=True)
+        sys.exit(2)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             typer.echo(f"keywright: error: {error.filename}: {error.strerror}", err=True)

@@ -84,6 +84,7 @@ def export(
         raise DataError("exists and is not an empty folder; name another with --output", output)
     run = runs.load(run_folder)
     family_of(run)  # before anything is written
+    run.model.fold()
     output.parent.mkdir(parents=True, exist_ok=True)
     with exclusive(output), drafted(output) as draft:
         if recalibrator is not None:

@@ -10,7 +10,7 @@ BART from `</s> <s>`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from keywright import lexicon
-from keywright.config import Count, Data, Fraction
+from keywright.config import Count, Data, Fraction, Natural, Positive
 from keywright.data import pretrained
 from keywright.data.batch import Batch
 from keywright.errors import ConfigError, DataError, MissingExtraError
@@ -72,6 +72,11 @@ class Config:
     tied: bool | None = None  # whether the output has the weights of the embedding; None: as saved
     dropout: Fraction | None = None  # by default the network's
     gradient_checkpointing: bool = False  # less memory, more time: activations are computed twice
+    # Low-rank adapters (Hu et al. 2022, LoRA): W + alpha / rank * B A. 0: none.
+    lora_rank: Natural = 0
+    lora_alpha: Positive = 16.0
+    # Which linear layers have them, by the ends of their names. Names of queries and values.
+    lora_modules: tuple[str, ...] = ("q", "v", "q_proj", "v_proj")
 
     def __post_init__(self) -> None:
         if self.weights is None and not self.architecture:
@@ -122,6 +127,8 @@ class Seq2Seq(Model[Memory, Cache]):
         self.network = AutoModelForSeq2SeqLM.from_config(described)
         if not self.config.tied:
             _untie(self.network)
+        if config.lora_rank:
+            _adapt(self.network, config)
         if config.gradient_checkpointing:
             self.network.gradient_checkpointing_enable({"use_reentrant": False})
 
@@ -155,14 +162,24 @@ class Seq2Seq(Model[Memory, Cache]):
         loaded = load_network(self.config.weights)
         own = self.network.state_dict()
         for name, tensor in loaded.state_dict().items():
+            if name not in own:  # its layer has an adapter
+                layer, _, kind = name.rpartition(".")
+                name = f"{layer}.base_layer.{kind}"
             if tensor.shape != own[name].shape:  # the only size that differs is the vocabulary's
                 tensor = _resized(tensor, own[name])
             own[name].copy_(tensor)
 
+    def fold(self) -> None:
+        for module in self.network.modules():
+            if hasattr(module, "lora_A"):
+                module.merge()
+
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]:
-        """`embedding`, `encoder.0`, ..., `decoder.0`, ..., and `encoder` and `decoder` for the
-        rest of each; `output` if it is not tied to the embedding."""
-        groups = {"embedding": list(self.network.get_input_embeddings().parameters())}
+        """`lora`, `embedding`, `encoder.0`, ..., `decoder.0`, ..., and `encoder` and `decoder` for
+        the rest of each; `output` if it is not tied to the embedding."""
+        adapters = [x for name, x in self.network.named_parameters() if ".lora_" in name]
+        groups = {"lora": adapters}
+        groups["embedding"] = list(self.network.get_input_embeddings().parameters())
         for name, stack in (
             ("encoder", self.network.get_encoder()),
             ("decoder", self.network.get_decoder()),
@@ -173,6 +190,9 @@ class Seq2Seq(Model[Memory, Cache]):
             groups[name] = list(stack.parameters())
         groups["output"] = list(self.network.get_output_embeddings().parameters())
         return _distinct(groups)
+
+    def trained_groups(self) -> Collection[str] | None:
+        return ("lora",) if self.config.lora_rank else None
 
     def encode(self, batch: Batch) -> Memory:
         encoder = self.network.get_encoder()
@@ -289,6 +309,23 @@ def load_network(weights: str) -> Any:
     except (OSError, ValueError, RuntimeError) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise DataError(f"the weights cannot be loaded: {first}", weights) from None
+
+
+def _adapt(network: Any, config: Config) -> None:
+    """Put low-rank adapters beside linear layers. They change nothing until they are trained."""
+    try:
+        from peft import LoraConfig, inject_adapter_in_model
+    except ModuleNotFoundError:
+        raise MissingExtraError("model.lora_rank", "peft", "lora") from None
+    ends = config.lora_modules
+    found = [name for name, _ in network.named_modules() if name.rpartition(".")[2] in ends]
+    if not found:
+        raise ConfigError(
+            f"model.lora_modules: the network has no layers called {', '.join(ends) or 'nothing'}"
+        )
+    inject_adapter_in_model(
+        LoraConfig(r=config.lora_rank, lora_alpha=config.lora_alpha, target_modules=found), network
+    )
 
 
 @contextmanager

@@ -14,7 +14,7 @@ Decoders use the four members of `Generator`; the training loop uses `loss`, `be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Generic
 
@@ -113,8 +113,15 @@ class Model(nn.Module, ABC, Generic[Memory, State]):
         """The parameters that `Loss.separate` trains, if the model's loss has it."""
         return []
 
+    def trained_groups(self) -> Collection[str] | None:
+        """The parameter groups that are trained unless `learning_rates` says more; None: all."""
+        return None
+
     def initialise(self) -> None:
         """Load pretrained weights. Called once, when a new run starts; not for loaded models."""
+
+    def fold(self) -> None:
+        """Add what was trained beside the weights to them, before the model is exported."""
 
     def begin_update(self, progress: float) -> None:
         """Called before every update with the share of the stage's updates that are done.

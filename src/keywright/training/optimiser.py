@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -21,6 +21,13 @@ class Grouped(Protocol):
     """A module that divides its parameters into groups, as every `Model` does."""
 
     def parameter_groups(self) -> dict[str, list[nn.Parameter]]: ...
+
+
+@runtime_checkable
+class PartlyTrained(Protocol):
+    """A module that may leave groups untrained, as every `Model` may."""
+
+    def trained_groups(self) -> Collection[str] | None: ...
 
 
 def groups(model: nn.Module) -> dict[str, list[nn.Parameter]]:
@@ -44,10 +51,12 @@ def build(model: nn.Module, stage: Stage, path: str) -> torch.optim.Optimizer:
                 f"{path}.learning_rates.{name}: the model has no parameter group of this name"
                 f"{nearest(name, sorted(known))}"
             )
+    chosen = model.trained_groups() if isinstance(model, PartlyTrained) else None
     settings: list[dict[str, Any]] = []
     for name, parameters in found.items():
         rates = stage.learning_rates
-        rate = rates.get(name, rates.get(_parent(name), stage.learning_rate))
+        usual = stage.learning_rate if chosen is None or name in chosen else 0.0
+        rate = rates.get(name, rates.get(_parent(name), usual))
         for parameter in parameters:
             parameter.requires_grad_(rate > 0)
         if rate > 0:

@@ -27,8 +27,8 @@ def progress(items: Iterable[T], description: str, total: int | None = None) -> 
 
 
 @contextmanager
-def counter(description: str) -> Iterator[Callable[[int], None]]:
-    """A running count, for work that reports how many documents are done."""
+def counter(description: str, unit: str = "documents") -> Iterator[Callable[[int], None]]:
+    """A running count, for work that reports how much of it is done."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return
@@ -38,7 +38,7 @@ def counter(description: str) -> Iterator[Callable[[int], None]]:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
-        TextColumn("{task.completed:,} documents"),
+        TextColumn(f"{{task.completed:,}} {unit}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

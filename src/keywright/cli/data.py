@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 from keywright.tables import FORMATS
 
 if TYPE_CHECKING:
+    from keywright.corpora.fetch import Corpus
     from keywright.data.check import Report
     from keywright.data.stats import Statistics
     from keywright.tables import Row
@@ -40,6 +41,7 @@ def register(app: typer.Typer) -> None:
     data.command(cls=_ManyAgainst)(check)
     data.command()(stats)
     data.command()(stackexchange)
+    data.command()(fetch)
     app.add_typer(data, name="data")
 
 
@@ -89,6 +91,45 @@ def stackexchange(
     counts = write(dumps, output, Sizes(valid, test, seed))
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     typer.echo(f"{output}: {shown} questions", err=True)
+
+
+def fetch(
+    name: str | None = typer.Argument(None, metavar="NAME", help="A corpus; default: list them."),
+    output: Path = typer.Option(Path("data"), help="The folder for its folder NAME."),
+    file: list[str] = typer.Option([], help="Only this file of it. May be repeated."),
+) -> None:
+    """Fetch a published corpus, or list those that are known with size and licence.
+
+    An interrupted command continues. It prints the checksums of the files and compares the numbers
+    of documents with those that the publisher states.
+    """
+    from keywright.corpora import fetch as fetching
+    from keywright.progress import counter
+    from keywright.tables import render
+
+    if name is None:
+        rows = [_corpus_row(*entry) for entry in fetching.catalogue().items()]
+        typer.echo(render(rows, "table"))
+        return
+    corpus, files = fetching.choose(name, file)
+    typer.echo(f"{corpus.title}; licence: {corpus.licence}; {corpus.homepage}", err=True)
+    for chosen in files:
+        size = round(chosen.megabytes * 1_000_000)
+        with counter(chosen.name, f"of about {size:,} bytes") as watch:
+            found = fetching.fetch(corpus, chosen, output / name, watch)
+        typer.echo(f"{found.path}: {found.documents:,} documents, SHA-256 {found.sha256}")
+        if found.expected not in (None, found.documents):
+            typer.echo(f"{found.path}: its publisher states {found.expected:,} documents", err=True)
+
+
+def _corpus_row(name: str, corpus: Corpus) -> Row:
+    size = sum(file.megabytes for file in corpus.files)
+    return {
+        "name": name,
+        "corpus": corpus.title,
+        "MB": f"{size:,.0f}" if size else "by hand",
+        "licence": corpus.licence,
+    }
 
 
 def check(

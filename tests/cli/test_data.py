@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from keywright.cli import app, main
 from keywright.data.documents import read_documents
 from keywright.data.predictions import read_predictions
+from tests.cli.conftest import Run
 
 RECORDS = [
     {"id": "d1", "title": "Sparse graphs", "abstract": "Sparse graphs have few edges.",
@@ -143,3 +144,16 @@ def test_errors_are_one_line_and_exit_code_2(monkeypatch, capsys, corpus, args, 
     args = [str(corpus) if arg == "CORPUS" else arg for arg in args]
     assert message in fails(monkeypatch, capsys, *args)
     assert [file.name for file in corpus.parent.iterdir()] == [corpus.name]
+
+
+def test_predictions_become_synthetic_labels(keywright: Run, tmp_path: Path) -> None:
+    documents, predicted, out = (tmp_path / f"{name}.jsonl" for name in ("d", "p", "out"))
+    texts = ("Heat pumps warm houses. Heat pumps are quiet.", "")
+    records = ({"id": str(n), "title": "", "body": text} for n, text in enumerate(texts))
+    documents.write_text("".join(json.dumps(record) + "\n" for record in records))
+    keywright("predict", "--model", "textrank", "--documents", documents, "--output", predicted)
+    done = keywright("data", "label", documents, predicted, out, "--most", "1")
+    assert done.returncode == 0, done.stderr
+    [record] = [json.loads(line) for line in out.read_text().splitlines()]
+    assert record["id"] == "0"
+    assert record["keyphrases"] == ["heat pumps warm houses"]

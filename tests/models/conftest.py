@@ -48,6 +48,7 @@ TINY: dict[str, dict[str, Any]] = {
         "cat_seq_corr",
         "cat_seq_tg",
         "sensenet",
+        "semi_multi",
         "para_net",
     )
 }

@@ -42,6 +42,7 @@ def register(app: typer.Typer) -> None:
     data.command()(stats)
     data.command()(stackexchange)
     data.command()(fetch)
+    data.command()(label)
     app.add_typer(data, name="data")
 
 
@@ -120,6 +121,33 @@ def fetch(
         typer.echo(f"{found.path}: {found.documents:,} documents, SHA-256 {found.sha256}")
         if found.expected not in (None, found.documents):
             typer.echo(f"{found.path}: its publisher states {found.expected:,} documents", err=True)
+
+
+def label(
+    documents: Path = typer.Argument(..., metavar="DOCUMENTS", help="Documents in any format."),
+    predictions: Path = typer.Argument(..., metavar="PREDICTIONS", help="What was predicted."),
+    output: str = typer.Argument(..., metavar="OUT", help="The file to write; - prints."),
+    most: int = typer.Option(5, min=1, help="Phrases of a document."),
+) -> None:
+    """Write documents whose keyphrases are predicted ones, as synthetic labels to train on.
+
+    Documents without a prediction are left out.
+    """
+    import msgspec
+
+    from keywright.data.documents import read_documents
+    from keywright.data.writers import write_documents
+    from keywright.evaluate import pair
+    from keywright.progress import progress
+
+    plain = (msgspec.structs.replace(x, keyphrases=()) for x in read_documents(documents))
+    labelled = (
+        msgspec.structs.replace(document, keyphrases=tuple(prediction.texts[:most]))
+        for document, prediction in pair(progress(plain, "Labelling"), predictions, "auto")
+        if prediction.texts
+    )
+    count = write_documents(labelled, output)
+    typer.echo(f"{output}: {count:,} documents", err=True)
 
 
 def _corpus_row(name: str, corpus: Corpus) -> Row:

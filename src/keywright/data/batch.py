@@ -60,6 +60,16 @@ class Batch:
             raise ValueError("the batch has no targets; pass `targets` when making it")
         return self.target, self.target_mask
 
+    def take(self, rows: Tensor) -> Self:
+        """The documents of some rows [R]."""
+        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        tensors = {name: x[rows] for name, x in values.items() if isinstance(x, Tensor)}
+        numbers = rows.tolist()
+        tuples = {
+            name: tuple(values[name][row] for row in numbers) for name in ("documents", "extension")
+        }
+        return type(self)(**values | tensors | tuples)
+
     def to(self, device: torch.device | str) -> Self:
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         moved = {k: v.to(device) for k, v in values.items() if isinstance(v, Tensor)}
@@ -149,9 +159,10 @@ def _stacked(rows: Tensor, mask: Tensor, counts: Sequence[int], pad: int) -> tup
 class Batches:
     """The training batches of a corpus, epoch by epoch.
 
-    Documents without a target phrase are left out. A batch has `size` documents (the last one of an
-    epoch may have fewer) before `augment`, which may add others. The documents of `bucket` batches
-    are sorted by length together: a larger number means less padding, but less mixing.
+    Documents without a target phrase are left out, unless `unlabelled` is set. A batch has `size`
+    documents (the last one of an epoch may have fewer) before `augment`, which may add others. The
+    documents of `bucket` batches are sorted by length together: a larger number means less padding,
+    but less mixing.
     """
 
     def __init__(
@@ -165,8 +176,9 @@ class Batches:
         max_source: int | None = None,
         seed: int = 0,
         augment: Augment | None = None,
+        unlabelled: bool = False,
     ):
-        self.documents = [document for document in documents if targets.any(document)]
+        self.documents = [x for x in documents if unlabelled or targets.any(x)]
         self.vocabulary = vocabulary
         self.targets = targets
         self.size = size

@@ -36,12 +36,12 @@ def digest(documents: Iterable[Document]) -> Digest:
     return Digest(count, sha.hexdigest())
 
 
-def read(paths: Sequence[str], most: int | None = None) -> Corpus:
+def read(paths: Sequence[str], most: int | None = None, *, need_gold: bool = True) -> Corpus:
     """The first `most` documents of the files."""
     encode = msgspec.json.Encoder().encode
     sha = hashlib.sha256()
     documents = []
-    files = (read_documents(path, need_gold=True) for path in paths)
+    files = (read_documents(path, need_gold=need_gold) for path in paths)
     for document in islice(chain.from_iterable(files), most):
         sha.update(encode(document) + b"\n")
         documents.append(document)

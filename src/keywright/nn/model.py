@@ -44,6 +44,8 @@ class Model(nn.Module, ABC, Generic[Memory, State]):
     paradigm: ClassVar[Paradigm]
     generated: ClassVar[Generated] = "all"
     """Which phrases the targets contain; a model finds others in another way (see `predictor`)."""
+    unlabelled: ClassVar[bool] = False
+    """Whether it also learns from documents without keyphrases; otherwise they are an error."""
     graphs: str | None = None
     """The module of `keywright.export.graphs` that writes this model's ONNX graphs. None: the model
     cannot be exported. A subclass that computes something else must set it again."""

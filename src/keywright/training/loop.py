@@ -216,6 +216,7 @@ class Trainer:
             max_source=self.config.data.max_source,
             seed=derive(self.config.train.seed, self.state.stage),
             augment=_augment(self.config.data.kpdrop) if augmented else None,
+            unlabelled=augmented and self.model.unlabelled,
         )
 
     def _pieces(self, work: Work) -> Iterator[list[Batch | None]]:

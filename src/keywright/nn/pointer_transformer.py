@@ -182,7 +182,7 @@ class PointerTransformer(Model[Source, Cache]):
         x = self.encoder.embedding(self.inputs(tokens, memory)) * self.scale
         x = x + self.positions(start, start + tokens.shape[1])
         if self.codes is not None and memory.codes is not None:
-            x = x + self.codes(memory.codes)[:, None]
+            x = x + self.codes(memory.codes)[:, None] * self.scale  # as words are
         embedded: Tensor = self.dropout(x)
         return embedded
 

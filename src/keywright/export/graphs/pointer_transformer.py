@@ -123,7 +123,7 @@ def write_decoder(graph: Graph, model: PointerTransformer) -> None:
     x = graph.op("Mul", x, graph.constant(model.scale))
     x = graph.op("Add", x, _sinusoids(graph, model.positions, position))
     if model.codes is not None:
-        codes = graph.weight("codes", model.codes.weight)
+        codes = graph.weight("codes", model.codes.weight * model.scale)
         x = graph.op("Add", x, graph.op("Gather", codes, graph.input("code", INT64, ["R"])))
     scores = ""
     for number, module in enumerate(model.decoder.layers):

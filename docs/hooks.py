@@ -10,6 +10,8 @@ _OUTSIDE = re.compile(r"\[([^\]\n]*)\]\((?:\.\./)+(?:CONTRIBUTING|SECURITY|examp
 # The theme's search loads this from a server, also for sites that are read offline.
 _REMOTE = "https://unpkg.com/iframe-worker/shim"
 _LOCAL = "assets/offline-worker.js"
+# The theme's search dialog has no name that a screen reader could say.
+_DIALOG = 'data-md-component="search" role="dialog"'
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -17,4 +19,5 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    return output.replace(_REMOTE, "../" * page.url.count("/") + _LOCAL)
+    output = output.replace(_REMOTE, "../" * page.url.count("/") + _LOCAL)
+    return output.replace(_DIALOG, f'{_DIALOG} aria-label="Search"')

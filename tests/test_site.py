@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chromium import EXECUTABLE, browser
+from tests.chromium import BARRIERS, EXECUTABLE, axe_script, browser
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = sorted(file.relative_to(ROOT / "docs") for file in (ROOT / "docs").rglob("*.md"))
@@ -34,6 +34,7 @@ def test_it_can_be_built_without_a_warning(tmp_path: Path) -> None:
     assert "Selection" in (tmp_path / "api.html").read_text(encoding="utf-8")
     if EXECUTABLE is not None:
         _search(tmp_path)
+        _accessible(tmp_path)
 
 
 def _search(site: Path) -> None:
@@ -50,3 +51,18 @@ def _search(site: Path) -> None:
         )
         assert found
         assert tab.complaints == []
+
+
+def _accessible(site: Path) -> None:
+    """axe-core finds no serious barrier, and nothing but tables and code scrolls sideways."""
+    axe = axe_script()
+    if axe is None:
+        return
+    with browser(site / "other-profile") as tab:
+        for name in ("index", "generate", "results", "api", "tutorials/tag-your-files"):
+            for width, scheme in ((1200, "light"), (390, "dark")):
+                tab.look(width, scheme=scheme)
+                tab.open(site / f"{name}.html")
+                tab.run(axe)
+                assert tab.run(BARRIERS) == [], (name, width, scheme)
+                assert not tab.run("document.documentElement.scrollWidth > innerWidth"), name

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from keywright.data import tabular
 from keywright.errors import DataError, KeywrightError, MissingExtraError
-from keywright.files import atomic_write, exclusive, raw_lines, remove_all_leftovers
+from keywright.files import atomic_write, exclusive, remove_all_leftovers
 
 SUFFIXES = tuple(kind for kind, module in tabular.KINDS.items() if module != "excel")
 _COPY = 1 << 20  # bytes at a time
@@ -39,8 +39,6 @@ class Folder(Protocol):
         """The names of the files in the folder, or in a folder in it; none if it is missing."""
 
     def read(self, name: str) -> bytes | None: ...
-
-    def lines(self, name: str) -> Iterator[bytes]: ...
 
     def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
         """The file appears complete or not at all."""
@@ -221,9 +219,6 @@ class _LocalFolder:
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", self._path / name) from None
 
-    def lines(self, name: str) -> Iterator[bytes]:
-        return (line for _, _, line in raw_lines(self._path / name))
-
     def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
         place = self._path / name
         try:
@@ -264,9 +259,6 @@ class _RemoteFolder:
             return cast(bytes, fs.cat_file(path)) if fs.exists(path) else None
 
         return _reached(f"{self._address}/{name}", content)
-
-    def lines(self, name: str) -> Iterator[bytes]:
-        yield from (self.read(name) or b"").splitlines(keepends=True)
 
     def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
         def save(fs: Any, path: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from keywright.bulk.plan import (
     plan,
     require_same,
 )
-from keywright.bulk.shard import FAILURES, Made, Task, require_format, shard_of
+from keywright.bulk.shard import FAILURES, Made, Task, report_of, require_format, shard_of
 from keywright.errors import ConfigError, DataError, KeywrightError
 from keywright.generation.job import Job, engine, settings
 
@@ -153,12 +153,8 @@ def _status(output: str, manifest: Manifest) -> Status:
     folder = places.folder(output)
     present = folder.names()
     done = [n for n in range(len(manifest.shards)) if manifest.name(n) in present]
-    reports = folder.names(FAILURES)
-    failures = sum(
-        sum(1 for _ in folder.lines(f"{FAILURES}/{manifest.name(n)}.jsonl"))
-        for n in done
-        if f"{manifest.name(n)}.jsonl" in reports
-    )
+    reports = _reports(folder, manifest, done)
+    failures = sum(report.count(b"\n") for report in reports)
     return Status(
         len(manifest.shards),
         len(done),
@@ -170,7 +166,12 @@ def _status(output: str, manifest: Manifest) -> Status:
 
 def _gather_failures(folder: places.Folder, manifest: Manifest) -> None:
     """All failures in one file, in the order of the documents."""
-    reports = folder.names(FAILURES)
-    names = [f"{manifest.name(n)}.jsonl" for n in range(len(manifest.shards))]
-    chosen = [f"{FAILURES}/{name}" for name in names if name in reports]
-    folder.write(REPORT, (line for name in chosen for line in folder.lines(name)))
+    folder.write(REPORT, _reports(folder, manifest, range(len(manifest.shards))))
+
+
+def _reports(folder: places.Folder, manifest: Manifest, shards: Iterable[int]) -> Iterator[bytes]:
+    """The failures of these shards, for each that has some."""
+    present = folder.names(FAILURES)
+    for name in map(manifest.name, shards):
+        if f"{name}.jsonl" in present:
+            yield folder.read(report_of(name)) or b""

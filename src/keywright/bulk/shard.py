@@ -91,7 +91,7 @@ def make(task: Task, shard: Shard) -> Made:
     try:
         rows, failures = _processed(task, shard)
         folder = places.folder(task.output)
-        report = f"{FAILURES}/{shard.name}.jsonl"
+        report = report_of(shard.name)
         # Before the shard, whose existence means that all is done.
         if failures:
             folder.write(report, _lines(failures))
@@ -101,6 +101,17 @@ def make(task: Task, shard: Shard) -> Made:
         return Made(shard.name, shard.documents, len(failures))
     except KeywrightError as error:
         return Made(shard.name, problem=str(error))
+
+
+def found(task: Task, shard: Shard) -> Made:
+    """What became of a shard whose file exists."""
+    report = places.folder(task.output).read(report_of(shard.name))
+    return Made(shard.name, shard.documents, (report or b"").count(b"\n"))
+
+
+def report_of(name: str) -> str:
+    """The file with the failures of a shard, if it has any."""
+    return f"{FAILURES}/{name}.jsonl"
 
 
 def _processed(task: Task, shard: Shard) -> tuple[list[Row], list[Failure]]:

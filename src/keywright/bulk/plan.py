@@ -22,6 +22,7 @@ MANIFEST = "manifest.json"
 VERSION = 1
 IDS = ("id",)
 MOST_DIFFERENCES = 5  # in a message
+MANY_BYTES = 1 << 27  # read in less time than processes need to start
 
 
 class ColumnNames(NamedTuple):
@@ -174,9 +175,11 @@ def _packed(spans: Iterable[Span], rows: int) -> Iterator[list[Span]]:
 
 
 def _each(function: Any, paths: Sequence[str], workers: int) -> Iterator[Any]:
-    """A function's value for every file, from several processes if there are several files."""
-    workers = min(workers, len(paths))
-    if workers < 2:
+    """A function's value for every file, from several processes if there are many bytes."""
+    total = 0
+    if workers > 1 and len(paths) > 1:
+        total = sum(map(places.size, paths))
+    if total < MANY_BYTES:
         yield from map(function, paths)
         return
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:

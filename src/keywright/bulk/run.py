@@ -98,7 +98,8 @@ def _planned(request: Request, folder: places.Folder) -> Manifest:
     if found is not None:
         require_same(found, paths, used, request.output, workers)
         return found
-    if names := folder.names() - {FAILURES}:
+    # A run that was killed before its manifest was there may have left hidden files.
+    if names := {name for name in folder.names() if not name.startswith(".")}:
         raise DataError(
             f"is not empty (it has {min(names)!r}) and not the output of an earlier run; name a "
             "new folder",

@@ -6,6 +6,7 @@ import csv
 import json
 import multiprocessing
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -334,6 +335,28 @@ def test_a_missing_extra_is_named(
         assert done.code == 2
         assert extra in done.err, done.err
         assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "scheme"), [("ray", ""), ("ray", "ray://"), ("spark", "spark://")]
+)
+def test_a_cluster_that_does_not_answer(
+    bulk: Bulk,
+    table: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    scheme: str,
+) -> None:
+    name = {"ray": "_ray", "spark": "_spark"}[kind]
+    monkeypatch.setattr(f"keywright.bulk.engines.{kind}.{name}", lambda: None)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # a port at which nobody listens
+        address = f"{scheme}127.0.0.1:{taken.getsockname()[1]}"
+        done = bulk(table, "--output", tmp_path / "out", "--engine", kind, "--address", address)
+    assert done.code == 2
+    assert f"no cluster at {address}: " in done.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_with_something_else_is_not_used(bulk: Bulk, table: Path, tmp_path: Path) -> None:

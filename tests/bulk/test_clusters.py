@@ -12,7 +12,6 @@ import pytest
 
 from keywright.bulk.engines import Resources
 from keywright.bulk.run import Status, run
-from keywright.errors import KeywrightError
 from tests.bulk.conftest import MODEL, content, documents, write
 from tests.bulk.test_kills import request
 
@@ -58,17 +57,6 @@ def test_a_ray_cluster_that_loses_a_node(
     assert done.complete
     assert lost
     assert content(tmp_path / "out") == expected
-
-
-def test_no_ray_cluster(table: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="needs keywright[ray]")
-    wanted = replace(
-        request(table, tmp_path / "out"),
-        engine="ray",
-        resources=Resources(address="127.0.0.1:1"),
-    )
-    with pytest.raises(KeywrightError, match=r"no Ray cluster at 127\.0\.0\.1:1"):
-        run(wanted)
 
 
 @pytest.fixture

@@ -8,9 +8,13 @@ and yields what each became, in any order. When a worker is lost, its shard is m
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import dataclass
 
+from keywright.errors import KeywrightError
+
 ATTEMPTS = 10  # of a shard whose workers are lost
+SECONDS = 10.0  # to connect to a cluster
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,26 @@ def usable_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def require_reachable(address: str | None) -> None:
+    """An error at the start if nothing listens at HOST:PORT; libraries try for many minutes.
+
+    Other addresses, such as `auto` and `yarn`, are for the library to find.
+    """
+    hosts = [] if address is None else address.rpartition("://")[2].split("/")[0].split(",")
+    problem = None
+    for host in hosts:
+        name, _, port = host.rpartition(":")
+        if not name or not port.isdecimal():
+            return
+        try:
+            socket.create_connection((name.strip("[]"), int(port)), SECONDS).close()
+            return
+        except (OSError, OverflowError) as error:
+            problem = error
+    if problem is not None:
+        raise KeywrightError(f"no cluster at {address}: {problem}; start one, or correct --address")
 
 
 def lost(name: str) -> str:

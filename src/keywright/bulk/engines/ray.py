@@ -13,7 +13,7 @@ from collections.abc import Generator, Sequence
 from itertools import islice
 from typing import Any
 
-from keywright.bulk.engines import ATTEMPTS, Resources, lost
+from keywright.bulk.engines import ATTEMPTS, Resources, lost, require_reachable
 from keywright.bulk.shard import Made, Shard, Task, make
 from keywright.errors import ConfigError, KeywrightError, MissingExtraError
 
@@ -22,6 +22,7 @@ QUEUED = 2  # tasks for each place of the cluster: one runs, one waits
 
 def check(resources: Resources) -> None:
     _ray()
+    require_reachable(resources.address)
 
 
 def run(task: Task, shards: Sequence[Shard], resources: Resources) -> Generator[Made, None, None]:
@@ -90,7 +91,7 @@ def _connect(ray: Any, resources: Resources) -> bool:
             log_to_driver=False,
             logging_level="ERROR",
         )
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+    except (ray.exceptions.RayError, RuntimeError, ValueError, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         where = resources.address or "this machine"
         raise KeywrightError(f"no Ray cluster at {where}: {reason}") from None

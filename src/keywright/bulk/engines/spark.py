@@ -16,7 +16,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from keywright.bulk import places
-from keywright.bulk.engines import ATTEMPTS, Resources
+from keywright.bulk.engines import ATTEMPTS, Resources, require_reachable
 from keywright.bulk.shard import Made, Shard, Task, found, make
 from keywright.errors import ConfigError, KeywrightError, MissingExtraError
 
@@ -31,6 +31,7 @@ def check(resources: Resources) -> None:
     _spark()
     if resources.gpus:
         raise ConfigError("--gpus is for --engine ray; give Spark's own settings for GPUs")
+    require_reachable(resources.address)
 
 
 def run(task: Task, shards: Sequence[Shard], resources: Resources) -> Generator[Made, None, None]:

@@ -21,10 +21,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice, repeat
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -35,8 +34,6 @@ from keywright.bulk.run import Request, Status, run
 from keywright.data.documents import read_documents
 from keywright.generation.job import Job
 
-SECONDS = (3.0, 8.0)  # between two kills of workers
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -46,6 +43,7 @@ def main() -> None:
     parser.add_argument("--shard-size", type=int, default=500)
     parser.add_argument("--kills", type=int, default=100, help="of the driver, with `local`")
     parser.add_argument("--model", default="rake")
+    parser.add_argument("--seconds", type=float, default=5.0, help="between kills of workers")
     parser.add_argument("--titles", action="store_true", help="only titles, for slow machines")
     parser.add_argument("--folder", type=Path, default=Path("build/bulk-kills"))
     arguments = parser.parse_args()
@@ -112,15 +110,16 @@ def kill_driver(arguments: argparse.Namespace, table: Path, out: Path) -> str:
 class Killer(threading.Thread):
     """Kills a random process of those that `choose` finds, every few seconds."""
 
-    def __init__(self, choose: Any) -> None:
+    def __init__(self, choose: Callable[[], list[int]], seconds: float) -> None:
         super().__init__(daemon=True)
+        self._seconds = seconds
         self.kills = 0
         self._choose = choose
         self._stop_event = threading.Event()
         self._random = random.Random(2)
 
     def run(self) -> None:
-        while not self._stop_event.wait(self._random.uniform(*SECONDS)):
+        while not self._stop_event.wait(self._random.uniform(0.5, 1.5) * self._seconds):
             if found := self._choose():
                 os.kill(self._random.choice(found), signal.SIGKILL)
                 self.kills += 1
@@ -145,7 +144,7 @@ def kill_ray(arguments: argparse.Namespace, table: Path, out: Path) -> str:
             cluster.remove_node(nodes.pop(0), allow_graceful=False)
             nodes.append(cluster.add_node(num_cpus=1))
 
-    killer = Killer(lambda: list(own_processes("ray::make")))
+    killer = Killer(lambda: list(own_processes("ray::make")), arguments.seconds)
     killer.start()
     try:
         run(request(arguments, table, out, "ray", Resources(address=cluster.address)), lose)
@@ -165,7 +164,7 @@ def kill_spark(arguments: argparse.Namespace, table: Path, out: Path) -> str:
             os.kill(executors[0], signal.SIGKILL)
             lost.append(executors[0])
 
-    killer = Killer(lambda: list(own_processes("pyspark.daemon"))[1:])
+    killer = Killer(lambda: list(own_processes("pyspark.daemon"))[1:], arguments.seconds)
     killer.start()
     try:
         address = "local-cluster[2,1,1024]"

@@ -29,8 +29,8 @@ class Setup:
     vocabulary: Lexicon
     vocabulary_hash: str
     targets: Targets
-    training: list[Document]
-    valid: list[Document]
+    training: Sequence[Document]
+    valid: Sequence[Document]
 
 
 def check(config: Config) -> Config:
@@ -59,7 +59,13 @@ def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> S
         generated=runs.model_class(config).generated,
     )
     valid = _read("data.valid", config.data.valid, config.data.valid_documents, targets)
-    training = _read("data.train", config.data.train, config.data.train_documents, targets)
+    training = _read(
+        "data.train",
+        config.data.train,
+        config.data.train_documents,
+        targets,
+        in_memory=config.data.in_memory,
+    )
     if not begun and processes.main:
         vocabulary = initial.vocabulary(config) or lexicon.build(
             config.data.vocabulary, training.documents
@@ -100,8 +106,10 @@ def build_objective(
     return objective
 
 
-def _read(name: str, paths: Sequence[str], most: int | None, targets: Targets) -> Corpus:
-    found = corpus.read(paths, most)
+def _read(
+    name: str, paths: Sequence[str], most: int | None, targets: Targets, *, in_memory: bool = True
+) -> Corpus:
+    found = corpus.read(paths, most, in_memory=in_memory)
     if paths and not any(map(targets.any, found.documents)):
         raise DataError(f"{name}: none of its documents has a keyphrase to learn from")
     return found

@@ -47,7 +47,7 @@ ROWS = (
     "analysis export predictor",
     "adaptation",
     "ranking/fitting report generation default_model final_scores",
-    "integrations serving explore studies corpora",
+    "integrations serving explore studies corpora bulk",
     "cli",
 )
 # Imports between places of one row, (importing, imported) -> why they are allowed.

@@ -89,6 +89,7 @@ class Data:
     valid: tuple[str, ...] = ()
     train_documents: Count | None = None  # use only the first ones; all by default
     valid_documents: Count = 1000
+    in_memory: bool = True  # False: the documents are kept in a temporary file
     vocabulary: Part = field(default_factory=lambda: Part("words"))
     max_source: Count = 400  # tokens of title and body together
     max_phrase: Count = 10  # words of a keyphrase; longer ones are not learnt

@@ -140,6 +140,33 @@ def read_lines(path: str | Path, bad: Bad = fail) -> Iterator[tuple[int, str]]:
             yield number, text.removesuffix("\n").removesuffix("\r")
 
 
+def raw_lines(
+    path: str | Path, offset: int = 0, number: int = 0
+) -> Iterator[tuple[int, int, bytes]]:
+    """Lines as bytes, with their line end: (line number, offset of the line's end, line).
+
+    `offset` counts the decompressed bytes to skip, which have `number` lines. A byte order mark is
+    dropped.
+    """
+    with open_binary(path) as file:
+        try:
+            _skip(file, offset)
+            for line in file:
+                offset += len(line)
+                number += 1
+                yield number, offset, line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+        except _BROKEN as error:
+            raise _damaged(error, path, number + 1) from None
+
+
+def _skip(file: BinaryIO, offset: int) -> None:
+    if file.seekable():
+        file.seek(offset)
+        return
+    while offset > 0 and (skipped := file.read(min(offset, _CHUNK))):
+        offset -= len(skipped)
+
+
 def read_text(path: str | Path) -> str:
     """The content of a small text file, under the same rules as `read_lines`."""
     return "\n".join(line for _, line in read_lines(path))
@@ -263,6 +290,13 @@ def remove_leftovers(place: Path) -> None:
         middle = leftover.name.removeprefix(f".{place.name}.").removesuffix(".part")
         # Anything else is a draft of another file, whose name begins with the same letters.
         if _DRAFT.fullmatch(middle):
+            _remove_if_free(leftover)
+
+
+def remove_all_leftovers(folder: Path) -> None:
+    """Remove the drafts of any file in `folder` whose processes were killed."""
+    for leftover in folder.glob(".*.part"):
+        if _DRAFT.fullmatch(leftover.stem.rpartition(".")[2]):
             _remove_if_free(leftover)
 
 

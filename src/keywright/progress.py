@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from datetime import timedelta
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -44,3 +46,55 @@ def counter(description: str, unit: str = "documents") -> Iterator[Callable[[int
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=None)
         yield lambda done: bar.update(task, completed=done)
+
+
+class Meter:
+    """How far a long run is: share done, documents per second, time left and failures.
+
+    On a terminal it is a bar; in a log it is a line from time to time.
+    """
+
+    def __init__(self, description: str, every: float = 60.0) -> None:
+        self._description = description
+        self._every = every
+        self._first: tuple[float, int] | None = None  # time and documents at the start
+        self._last = 0.0
+        self._live: Any = None
+
+    def __enter__(self) -> Meter:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(stderr=True), transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def update(self, done: int, total: int, failures: int) -> None:
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now, done
+            self._last = now
+        text = self._text(now, done, total, failures)
+        if self._live is not None:
+            from rich.text import Text
+
+            self._live.update(Text(text))
+        elif now - self._last >= self._every:
+            self._last = now
+            sys.stderr.write(text + "\n")
+
+    def _text(self, now: float, done: int, total: int, failures: int) -> str:
+        start, before = self._first or (now, done)
+        rate = (done - before) / (now - start) if now > start else 0.0
+        share = done / total if total else 1.0
+        parts = [f"{self._description}: {done:,} of {total:,} documents ({share:.1%})"]
+        if rate > 0:
+            left = timedelta(seconds=round((total - done) / rate))
+            parts += [f"{rate:,.1f} documents/s", f"{left} left"]
+        parts.append(f"{failures:,} failures")
+        return ", ".join(parts)

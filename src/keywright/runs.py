@@ -48,7 +48,13 @@ TENSORBOARD = "tensorboard"
 # Training cuts documents shorter to save time; abstracts are rarely longer than this, and BERT-like
 # encoders have no more positions.
 MAX_SOURCE = 512
-_FREE_TO_CHANGE = ("train.minutes", "train.checkpoint_minutes", "train.threads", "train.log_every")
+_FREE_TO_CHANGE = (
+    "data.in_memory",
+    "train.minutes",
+    "train.checkpoint_minutes",
+    "train.threads",
+    "train.log_every",
+)
 _LIBRARIES = ("accelerate", "msgspec", "numpy", "safetensors", "torch")
 
 

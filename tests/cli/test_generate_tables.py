@@ -12,7 +12,8 @@ import pytest
 
 from keywright import Document, Keywright
 from keywright.cli import _jobs, main
-from keywright.cli._jobs import Input, Job, Outcome
+from keywright.cli._jobs import Input, Outcome
+from keywright.generation.job import Job
 
 HEADER = "id,title,abstract\n"
 ROWS = [

@@ -149,6 +149,17 @@ def test_the_weights_depend_on_the_seed_only(make: Make, tmp_path: Path) -> None
         assert_same(weights(tmp_path / "a"), weights(tmp_path / "c"))
 
 
+@pytest.mark.parametrize("drop", ["off", "augment"])
+def test_documents_in_a_file_train_the_same_weights(make: Make, tmp_path: Path, drop: str) -> None:
+    memory = make(f"data.kpdrop.mode={drop}")
+    stored = make(f"data.kpdrop.mode={drop}", "data.in_memory=false")
+    train(memory, tmp_path / "memory")
+    train(stored, tmp_path / "stored", watch=stop_at(3))
+    assert train(stored, tmp_path / "stored", resume=True).reason == "finished"
+    assert_same(weights(tmp_path / "memory"), weights(tmp_path / "stored"))
+    assert untimed(tmp_path / "memory") == untimed(tmp_path / "stored")
+
+
 @pytest.mark.parametrize("update", [2, 4])
 def test_a_run_stopped_by_a_signal_ends_as_an_uninterrupted_one(
     make: Make, tmp_path: Path, update: int

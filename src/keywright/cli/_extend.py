@@ -15,18 +15,17 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import typer
 
-from keywright.cli._jobs import Failed, Found, Job, chunk_size, engine, outcomes
+from keywright.cli._jobs import Failed, Found, chunk_size, outcomes
 from keywright.data import tabular
 from keywright.data.corpus import digest
 from keywright.data.resumable import resumable_lines
 from keywright.data.table import Columns
 from keywright.errors import DataError, KeywrightError
-from keywright.files import sha256
+from keywright.generation.job import Job, engine, settings
 from keywright.progress import progress
 from keywright.sources import read_source
 from keywright.types import Document
@@ -89,7 +88,7 @@ def extend(wanted: Extension, job: Job, jobs: int, *, resume: bool, force: bool)
         return
     wanted.check()
     found = digest(wanted.documents())  # finds a bad row before hours of work, not after
-    origin = {"table_sha256": found.sha256, "columns": wanted.columns, **_settings(job)}
+    origin = {"table_sha256": found.sha256, "columns": wanted.columns, **settings(job)}
     began = time.perf_counter()
     warned: Counter[str] = Counter()
     with resumable_lines(output, origin, resume=resume, force=force, finish=wanted.finish) as lines:
@@ -125,14 +124,6 @@ def _rest(
             if isinstance(outcome, Failed):
                 raise KeywrightError(outcome.message)
             yield outcome
-
-
-def _settings(job: Job) -> dict[str, Any]:
-    """Everything that the keyphrases depend on besides the table."""
-    words = job.vocabulary
-    terms = None if words is None else {**words._asdict(), "path": sha256(words.path)}
-    used = msgspec.to_builtins(engine(job).settings, enc_hook=str)
-    return {"model": used, "selection": job.selection, "vocabulary": terms}
 
 
 def _line(found: Found) -> _Line:

@@ -8,20 +8,16 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from keywright.errors import ConfigError, KeywrightError
-from keywright.generation.engine import Keywright, Selection
+from keywright.generation.job import Job, engine
 from keywright.generation.keyphrases import Keyphrase
-from keywright.generation.vocabulary import Mode
 from keywright.sources import read_source
 from keywright.types import Document
-from keywright.vocabularies.terms import Terms
 
 # Documents processed together: enough to make batches of similar length.
 CHUNK = 128
@@ -45,24 +41,6 @@ class Failed(NamedTuple):
 
 Input = Path | Document | Failed
 Outcome = Found | Failed
-
-
-class VocabularyFile(NamedTuple):
-    path: Path
-    mode: Mode
-    language: str
-    fuzzy: float | None
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to do with every document; can be sent to another process."""
-
-    model: str
-    selection: Selection
-    threads: int | None = None
-    vocabulary: VocabularyFile | None = None
-    calibration: Path | None = None
 
 
 def outcomes(
@@ -93,25 +71,6 @@ def _generate(inputs: Sequence[Input], job: Job) -> list[Outcome]:
         item if isinstance(item, Failed) else Found(item, next(generated), keywright.warnings(item))
         for item in read
     ]
-
-
-@cache
-def engine(job: Job) -> Keywright:
-    """The model of this process, loaded on first use."""
-    options: dict[str, Any] = {"threads": job.threads, "calibration": job.calibration}
-    if job.vocabulary is None:
-        return Keywright(job.model, **options)
-    return Keywright(
-        job.model,
-        vocabulary=terms(job.vocabulary),
-        vocabulary_mode=job.vocabulary.mode,
-        **options,
-    )
-
-
-@cache
-def terms(file: VocabularyFile) -> Terms:
-    return Terms.load(file.path, language=file.language, fuzzy=file.fuzzy)
 
 
 def _read(item: Input) -> list[Document | Failed]:

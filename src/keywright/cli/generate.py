@@ -14,17 +14,16 @@ from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 import typer
 
-from keywright.cli._options import one_of
+from keywright.cli._options import one_of, vocabulary_file
 from keywright.errors import ConfigError, KeywrightError
 from keywright.progress import progress
 
 if TYPE_CHECKING:
     from keywright.cli._extend import Extension
-    from keywright.cli._jobs import Failed, Found, Input, Outcome, VocabularyFile
+    from keywright.cli._jobs import Failed, Found, Input, Outcome
     from keywright.data.table import Columns
     from keywright.generation.engine import Selection
     from keywright.generation.keyphrases import Keyphrase
-    from keywright.generation.vocabulary import Mode
     from keywright.types import Document
 
 FORMATS = ("table", "json", "jsonl", "csv", "text")
@@ -125,8 +124,9 @@ def generate(
     A file that cannot be read is reported and does not stop the others. The exit code is then 1, or
     2 if no file could be read.
     """
-    from keywright.cli._jobs import Job, chunk_size, outcomes
+    from keywright.cli._jobs import chunk_size, outcomes
     from keywright.generation.engine import Selection
+    from keywright.generation.job import Job
 
     one_of("format", output_format or "table", FORMATS)
     one_of("view", show, VIEWS)
@@ -137,7 +137,7 @@ def generate(
     reading = _Reading(_columns(column, title_column), _known_format(documents_format))
     total = _total(inputs, reading)
     pdf = None if annotate is None else _pdf(inputs)
-    chosen = _vocabulary(vocabulary, vocabulary_mode, vocabulary_language, vocabulary_fuzzy)
+    chosen = vocabulary_file(vocabulary, vocabulary_mode, vocabulary_language, vocabulary_fuzzy)
     threads = 1 if jobs > 1 else None
     job = Job(model, selection, threads=threads, vocabulary=chosen, calibration=calibration)
     plain = output_format is not None or show == "text"
@@ -166,26 +166,6 @@ def generate(
     if failed:
         typer.echo(f"{len(failed)} of the files could not be read", err=True)
         raise typer.Exit(SOME_FAILED)
-
-
-def _vocabulary(
-    path: Path | None, mode: str, language: str, fuzzy: float | None
-) -> VocabularyFile | None:
-    """The vocabulary to use. It is read here, so that errors in it are reported at the start."""
-    from keywright.cli._jobs import VocabularyFile, terms
-    from keywright.generation.vocabulary import MODES
-
-    one_of("vocabulary mode", mode, MODES)
-    if path is None:
-        return None
-    chosen = VocabularyFile(path, cast("Mode", mode), language, fuzzy)
-    if shared := terms(chosen).ambiguous:
-        typer.echo(
-            f"keywright: warning: {path}: {len(shared)} names belong to several terms and match "
-            f"none of them, such as {shared[0]!r}",
-            err=True,
-        )
-    return chosen
 
 
 def _inputs(files: list[Path]) -> Iterator[Input]:

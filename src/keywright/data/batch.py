@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from keywright.data.padding import padded
+from keywright.data.store import Stored
 from keywright.data.targets import TargetPhrase, Targets
 from keywright.lexicon import EncodedSource, Lexicon
 from keywright.types import Document
@@ -178,7 +179,13 @@ class Batches:
         augment: Augment | None = None,
         unlabelled: bool = False,
     ):
-        self.documents = [x for x in documents if unlabelled or targets.any(x)]
+        self.documents: Sequence[Document]
+        if isinstance(documents, Stored):
+            self.documents = documents.select(
+                [n for n, document in enumerate(documents) if unlabelled or targets.any(document)]
+            )
+        else:
+            self.documents = [x for x in documents if unlabelled or targets.any(x)]
         self.vocabulary = vocabulary
         self.targets = targets
         self.size = size
@@ -186,7 +193,7 @@ class Batches:
         self.max_source = max_source
         self.seed = seed
         self.augment = augment
-        # Documents that are the same in every epoch are encoded once.
+        # Documents that are the same in every epoch are encoded once, if they are in memory.
         self._encoded: dict[int, Example] = {}
         self._lengths = np.array([_length(d, max_source) for d in self.documents], dtype=np.int64)
 
@@ -220,7 +227,8 @@ class Batches:
         examples = [
             encode(copy, self.vocabulary, self.max_source, self.targets, rng) for copy in copies
         ]
-        if self.augment is None and self.targets.order != "random":
+        in_memory = not isinstance(self.documents, Stored)
+        if in_memory and self.augment is None and self.targets.order != "random":
             self._encoded[index] = _packed(examples[0])
         return examples
 

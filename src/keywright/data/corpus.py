@@ -1,15 +1,16 @@
-"""The documents of a run in memory, with a digest of them."""
+"""The documents of a run, in memory or in a file, with a digest of them."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
 import msgspec
 
 from keywright.data.documents import read_documents
+from keywright.data.store import store
 from keywright.types import Document
 
 
@@ -22,7 +23,7 @@ class Digest(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Corpus:
-    documents: list[Document]
+    documents: Sequence[Document]
     digest: Digest
 
 
@@ -36,13 +37,18 @@ def digest(documents: Iterable[Document]) -> Digest:
     return Digest(count, sha.hexdigest())
 
 
-def read(paths: Sequence[str], most: int | None = None, *, need_gold: bool = True) -> Corpus:
+def read(
+    paths: Sequence[str], most: int | None = None, *, in_memory: bool = True, need_gold: bool = True
+) -> Corpus:
     """The first `most` documents of the files."""
     encode = msgspec.json.Encoder().encode
     sha = hashlib.sha256()
-    documents = []
-    files = (read_documents(path, need_gold=need_gold) for path in paths)
-    for document in islice(chain.from_iterable(files), most):
-        sha.update(encode(document) + b"\n")
-        documents.append(document)
+
+    def hashed() -> Iterator[Document]:
+        files = (read_documents(path, need_gold=need_gold) for path in paths)
+        for document in islice(chain.from_iterable(files), most):
+            sha.update(encode(document) + b"\n")
+            yield document
+
+    documents: Sequence[Document] = list(hashed()) if in_memory else store(hashed())
     return Corpus(documents, Digest(len(documents), sha.hexdigest()))

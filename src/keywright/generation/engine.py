@@ -138,7 +138,8 @@ class Options(TypedDict, total=False):
     absent_only: bool
 
 
-def _selection(given: Selection | None, options: Options) -> Selection:
+def selection_of(given: Selection | None, options: Options) -> Selection:
+    """The selection that is given as such or by options."""
     unknown = options.keys() - Options.__annotations__.keys()
     if unknown:
         known = sorted(Options.__annotations__)
@@ -262,7 +263,7 @@ class Keywright:
 
         For more texts than fit into memory. The options are those of `generate`.
         """
-        chosen = _selection(selection, options)
+        chosen = selection_of(selection, options)
         if chosen.precision is not None and not self.calibrated:
             raise ConfigError(
                 f"{self._settings[0]} has no calibrated probabilities, which precision requires; "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -206,7 +206,7 @@ class Trainer:
         self.state.next_stage()
         self._save(None)
 
-    def _batches(self, documents: list[Document], stage: Stage, augmented: bool) -> Batches:
+    def _batches(self, documents: Sequence[Document], stage: Stage, augmented: bool) -> Batches:
         return Batches(
             documents,
             self.setup.vocabulary,

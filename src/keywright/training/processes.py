@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import accelerate
 import torch
 from accelerate.utils import reduce
 from torch import nn
+
+from keywright.errors import KeywrightError
 
 
 class Processes:
@@ -28,7 +31,8 @@ class Processes:
             return list(values)
         # MPS is the only device without float64, and it does not support several processes.
         tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
-        summed: list[float] = reduce(tensor, "sum").tolist()
+        with _together():
+            summed: list[float] = reduce(tensor, "sum").tolist()
         return summed
 
     def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
@@ -39,11 +43,26 @@ class Processes:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        summed = reduce(torch.cat([gradient.flatten() for gradient in gradients]), "sum")
+        with _together():
+            summed = reduce(torch.cat([gradient.flatten() for gradient in gradients]), "sum")
         offset = 0
         for gradient in gradients:
             gradient.copy_(summed[offset : offset + gradient.numel()].view_as(gradient))
             offset += gradient.numel()
 
     def wait(self) -> None:
-        self._state.wait_for_everyone()
+        with _together():
+            self._state.wait_for_everyone()
+
+
+@contextmanager
+def _together() -> Iterator[None]:
+    """What all processes do together fails in each of them if one was lost."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise KeywrightError(
+            f"another process of this training was lost ({reason}); start all of them again with "
+            "--resume"
+        ) from None

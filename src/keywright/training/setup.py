@@ -29,8 +29,8 @@ class Setup:
     vocabulary: Lexicon
     vocabulary_hash: str
     targets: Targets
-    training: list[Document]
-    valid: list[Document]
+    training: Sequence[Document]
+    valid: Sequence[Document]
 
 
 def check(config: Config) -> Config:
@@ -64,6 +64,7 @@ def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> S
         config.data.train,
         config.data.train_documents,
         targets,
+        in_memory=config.data.in_memory,
         need_gold=not runs.model_class(config).unlabelled,
     )
     if not begun and processes.main:
@@ -107,9 +108,15 @@ def build_objective(
 
 
 def _read(
-    name: str, paths: Sequence[str], most: int | None, targets: Targets, *, need_gold: bool = True
+    name: str,
+    paths: Sequence[str],
+    most: int | None,
+    targets: Targets,
+    *,
+    in_memory: bool = True,
+    need_gold: bool = True,
 ) -> Corpus:
-    found = corpus.read(paths, most, need_gold=need_gold)
+    found = corpus.read(paths, most, in_memory=in_memory, need_gold=need_gold)
     if paths and not any(map(targets.any, found.documents)):
         raise DataError(f"{name}: none of its documents has a keyphrase to learn from")
     return found

@@ -5,11 +5,15 @@ Lists of references are tables, too, with the columns id, title, abstract and ke
 Each exposes `read(path)`, the header and the numbered rows, streamed, and, if files of its kind can
 be written, `write(path, reading, added)`. `extend(source, output, added)`, where a module has it,
 does the same for a source of its own kind, and keeps what a conversion would lose.
+
+A kind whose files can be read from the middle also exposes `cut(path, rows)`, the file in pieces of
+so many rows, and `read_piece(path, columns, piece)`, the rows of one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -22,6 +26,18 @@ Value = object
 Row = tuple[int, Sequence[Value]]
 """The number of a row, for error messages, and its values; None is a missing one."""
 Reading = tuple[list[str], Iterator[Row]]
+
+
+CheckedRow = tuple[int, Sequence[Value] | DataError]
+"""A row, or what is wrong with it."""
+
+
+class Piece(NamedTuple):
+    """Consecutive rows of a file: `place` says where they begin, after `line` lines."""
+
+    place: int
+    line: int
+    rows: int
 
 
 class Added(NamedTuple):
@@ -87,6 +103,44 @@ def extend(source: str | Path, output: str | Path, added: Added) -> None:
         module.extend(source, output, added)
     else:
         module.write(output, read(source), added)
+
+
+def cut(path: str | Path, rows: int) -> Iterator[Piece]:
+    """The file in pieces of `rows` rows, the last of which may be shorter."""
+    module = _module(path)
+    if not hasattr(module, "cut"):
+        raise DataError(f"{suffix(path)} files are not read in pieces; save it as CSV", path)
+    pieces: Iterator[Piece] = module.cut(path, rows)
+    return pieces
+
+
+def read_piece(path: str | Path, columns: Sequence[str], piece: Piece) -> Iterator[CheckedRow]:
+    """The values of these columns in every row of a piece; a row that is wrong is an error.
+
+    A file that cannot be read to the end of the piece gives an error for each row that is missing.
+    """
+    number, count = piece.line, 0
+    try:
+        for number, values in islice(_module(path).read_piece(path, columns, piece), piece.rows):
+            count += 1
+            yield number, values
+        problem = DataError("ends here; it had more rows when it was cut into pieces", path)
+    except DataError as error:
+        problem = error
+    for missing in range(1, piece.rows - count + 1):
+        yield number + missing, problem
+
+
+def pieces(ends: Iterable[tuple[int, int]], first: tuple[int, int], rows: int) -> Iterator[Piece]:
+    """Pieces from the place and line at which each row ends; the first row begins at `first`."""
+    start, count = first, 0
+    for end in ends:
+        count += 1
+        if count == rows:
+            yield Piece(*start, count)
+            start, count = end, 0
+    if count:
+        yield Piece(*start, count)
 
 
 def joined(rows: Iterable[Row], added: Added) -> Iterator[list[Value]]:

@@ -9,9 +9,9 @@ from typing import IO, Any, cast
 import msgspec
 
 from keywright.data.records import explain
-from keywright.data.tabular import Added, Reading, Row, Value, joined
+from keywright.data.tabular import Added, CheckedRow, Piece, Reading, Row, Value, joined, pieces
 from keywright.errors import DataError
-from keywright.files import NOT_JSON, atomic_write, read_lines
+from keywright.files import NOT_JSON, atomic_write, raw_lines, read_lines
 
 _Record = dict[str, msgspec.Raw]  # values stay as they are written
 
@@ -38,6 +38,28 @@ def extend(source: str | Path, output: str | Path, added: Added) -> None:
         output,
         ({**record, **dict(zip(added.names, more, strict=True))} for (_, record), more in records),
     )
+
+
+def cut(path: str | Path, rows: int) -> Iterator[Piece]:
+    ends = ((place, number) for number, place, line in raw_lines(path) if line.strip())
+    return pieces(ends, (0, 0), rows)
+
+
+def read_piece(path: str | Path, columns: Sequence[str], piece: Piece) -> Iterator[CheckedRow]:
+    """A record may lack columns other than the first of `columns`."""
+    decode = msgspec.json.Decoder(_Record).decode
+    for number, _, line in raw_lines(path, piece.place, piece.line):
+        if not line.strip():
+            continue
+        try:
+            record = decode(line)
+            values = [_value(record.get(name)) for name in columns]
+        except NOT_JSON as error:
+            reason = explain(error, line.decode("utf-8", errors="replace"))
+            yield number, DataError(reason, path, number)
+            continue
+        lacks = columns[0] not in record
+        yield number, DataError(f"has no {columns[0]!r}", path, number) if lacks else values
 
 
 def _write(path: str | Path, records: Iterable[dict[str, Any]]) -> None:

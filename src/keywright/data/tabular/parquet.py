@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from keywright.data.tabular import Added, Reading, Row, Value
+from keywright.data.tabular import Added, Piece, Reading, Row, Value
 from keywright.errors import DataError, KeywrightError, MissingExtraError
 from keywright.files import atomic_write
 
@@ -60,6 +60,37 @@ def _written(
             writer.write_batch(arrow.record_batch([*columns, *arrays], schema=schema))
 
         yield append
+
+
+def cut(path: str | Path, rows: int) -> Iterator[Piece]:
+    with _opened(path) as file:
+        total = file.metadata.num_rows
+    for start in range(0, total, rows):
+        yield Piece(start, start, min(rows, total - start))
+
+
+def read_piece(path: str | Path, columns: Sequence[str], piece: Piece) -> Iterator[Row]:
+    with _opened(path) as file:
+        sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
+        groups, start = _from(sizes, piece.place)
+        number = start
+        for batch in file.iter_batches(BATCH, row_groups=groups, columns=list(columns)):
+            first = max(0, piece.place - number)
+            number += len(batch)
+            if first < len(batch):
+                taken = batch.slice(first)
+                cells = [taken.column(name).to_pylist() for name in columns]
+                yield from enumerate(zip(*cells, strict=True), start=number - len(taken) + 1)
+
+
+def _from(sizes: Sequence[int], row: int) -> tuple[list[int], int]:
+    """The row groups from the one that contains `row` on, and the number of rows before them."""
+    before = 0
+    for group, size in enumerate(sizes):
+        if before + size > row:
+            return list(range(group, len(sizes))), before
+        before += size
+    return [], before
 
 
 def _text(value: Value) -> str | None:

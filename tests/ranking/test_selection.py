@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keywright.ranking.model import NOISE, best_count, platt_scaled
+from keywright.ranking.model import (
+    NOISE,
+    best_count,
+    expected_count,
+    filling,
+    platt_scaled,
+)
 
 
 def test_noise_is_never_predicted() -> None:
@@ -32,3 +38,19 @@ def test_platt_scaling_is_a_line_of_log_odds() -> None:
     odds = np.log(probabilities / (1 - probabilities))
     expected = 1 / (1 + np.exp(-(0.7 * odds - 0.3)))
     assert platt_scaled(odds, (0.7, -0.3)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [(0, 0), (8, 2), (15, 5), (60, 5), (100, 8), (120, 10), (9999, 10)]
+)
+def test_readers_expect_more_phrases_of_longer_texts(words: int, expected: int) -> None:
+    assert expected_count(words) == expected
+
+
+def test_a_list_is_filled_with_phrases_of_several_words_if_they_are_nearly_as_probable() -> None:
+    probabilities = np.array([0.5, 0.10, 0.08, 0.01, 0.04])
+    several = np.array([False, False, True, True, False])
+    rest = np.array([1, 2, 4, 3])
+    assert filling(probabilities, several, rest, 1) == {2}
+    assert filling(probabilities, several, rest, 3) == {1, 2, 4}
+    assert filling(probabilities, several, rest, 9) == {1, 2, 3, 4}

@@ -9,7 +9,6 @@ from keywright.ranking.model import (
     NOISE,
     best_count,
     expected_count,
-    filling,
     platt_scaled,
 )
 
@@ -45,12 +44,3 @@ def test_platt_scaling_is_a_line_of_log_odds() -> None:
 )
 def test_readers_expect_more_phrases_of_longer_texts(words: int, expected: int) -> None:
     assert expected_count(words) == expected
-
-
-def test_a_list_is_filled_with_phrases_of_several_words_if_they_are_nearly_as_probable() -> None:
-    probabilities = np.array([0.5, 0.10, 0.08, 0.01, 0.04])
-    several = np.array([False, False, True, True, False])
-    rest = np.array([1, 2, 4, 3])
-    assert filling(probabilities, several, rest, 1) == {2}
-    assert filling(probabilities, several, rest, 3) == {1, 2, 4}
-    assert filling(probabilities, several, rest, 9) == {1, 2, 3, 4}

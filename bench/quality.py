@@ -2,8 +2,10 @@
 
     python -m bench.quality --cache build/quality                    # the model of the package
     python -m bench.quality --cache build/quality --model runs/a --model runs/b --markdown
+    python -m bench.quality --cache build/quality --genres --documents 300 --model default:top=10
 
-Scores are those of chan19, times 100, on five test sets (`--data FOLDER`, its `test/`). Every model
+Scores are those of chan19, times 100, on five test sets (`--data FOLDER`, its `test/`), or, with
+`--genres`, on news, web pages, questions and further abstracts, present phrases only. Every model
 is compared with every other system by paired tests on the documents; published figures are listed
 below the measured ones, with their source. Requires `pip install 'keywright[bench,extractors]'`.
 """
@@ -19,7 +21,10 @@ from bench.systems import (
     CORPORA,
     COUNTED,
     DATA,
+    GENRE_PEERS,
+    GENRES,
     PEERS,
+    TRAINING,
     Corpus,
     System,
     models,
@@ -37,6 +42,7 @@ from keywright.types import Prediction
 METRICS = ("present.F1@5", "present.F1@M", "absent.F1@5", "absent.F1@M", "absent.R@10")
 # Extractors find no absent phrases, so only present ones are compared.
 DECISIVE = ("present.F1@5", "present.F1@M")
+GENRE_METRICS = ("present.F1@5", "present.F1@10", "present.F1@M")
 LEVEL = 0.01
 MEASURED = "measured here"
 
@@ -46,19 +52,26 @@ Made = Mapping[str, Sequence[Prediction]]
 
 def main() -> None:
     options = arguments()
-    corpora = read_corpora(options.data, options.corpora, options.documents)
+    genres = options.genres
+    metrics = GENRE_METRICS if genres else METRICS
+    decisive = GENRE_METRICS if genres else DECISIVE
+    others = (GENRE_PEERS if genres else PEERS) if options.peers is None else options.peers
+    names = options.corpora or (GENRES if genres else CORPORA)
+    corpora = read_corpora(options.data, names, options.documents)
     ours = models(options.model or [DEFAULT])
-    systems = [*ours, *peers(options.peers, options.data, options.counted)]
+    training = TRAINING if genres else TRAINING[:1]
+    systems = [*ours, *peers(others, options.data, options.counted, training)]
     made: dict[str, dict[str, list[Prediction]]] = {corpus.name: {} for corpus in corpora}
     for system in systems:
         for name, found in predictions(system, corpora, options.cache).items():
             made[name][system.name] = found
     compared = {
-        corpus.name: list(comparisons(corpus, made[corpus.name], ours)) for corpus in corpora
+        corpus.name: list(comparisons(corpus, made[corpus.name], ours, metrics))
+        for corpus in corpora
     }
     tables: list[tuple[str, Sequence[Row]]] = []
     for corpus in corpora:
-        tables.append((_title(corpus), scores(corpus, made[corpus.name])))
+        tables.append((_title(corpus), scores(corpus, made[corpus.name], metrics)))
         tables += [
             (f"{corpus.name}: {model} minus the others", differences(found))
             for model, found in compared[corpus.name]
@@ -67,15 +80,16 @@ def main() -> None:
     print(f"\nDifferences: * p < 0.05, ** p < {LEVEL}: the larger of paired bootstrap and paired")
     print("permutation, two-sided, after Holm's correction over the tests of a table.\n")
     for model in ours:
-        print(*verdicts(model.name, options.peers, compared), sep="\n")
+        print(*verdicts(model.name, others, compared, decisive), sep="\n")
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--model", action="append", help="default or a folder; may be repeated")
-    parser.add_argument("--peers", nargs="*", default=PEERS)
+    parser.add_argument("--peers", nargs="*")
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--corpora", nargs="+", default=CORPORA)
+    parser.add_argument("--corpora", nargs="+", help="such as kp20k-1k or valid/news")
+    parser.add_argument("--genres", action="store_true", help="news, web pages, questions, ...")
     parser.add_argument("--documents", type=int, help="only the first N documents of each test set")
     parser.add_argument(
         "--counted", type=int, default=COUNTED, help="training documents for TfIdf's frequencies"
@@ -89,19 +103,19 @@ def _title(corpus: Corpus) -> str:
     return f"{corpus.name}: {len(corpus.documents):,} documents, {corpus.protocol}"
 
 
-def scores(corpus: Corpus, made: Made) -> list[Row]:
+def scores(corpus: Corpus, made: Made, metrics: Sequence[str] = METRICS) -> list[Row]:
     """Measured scores, then published ones."""
     rows: list[Row] = []
     for name, found in made.items():
         result = evaluate(
-            corpus.documents, found, protocol=corpus.protocol, metrics=METRICS, match="line"
+            corpus.documents, found, protocol=corpus.protocol, metrics=metrics, match="line"
         )
-        points = {metric: f"{100 * result[metric]:.1f}" for metric in METRICS}
+        points = {metric: f"{100 * result[metric]:.1f}" for metric in metrics}
         rows.append({"system": name, **points, "source": MEASURED})
     for published in PUBLISHED.get(corpus.name, ()):
         points = {
             metric: f"{published.scores[metric]:.1f}" if metric in published.scores else ""
-            for metric in METRICS
+            for metric in metrics
         }
         source = f"published: {published.source}"
         rows.append({"system": published.system, **points, "source": source})
@@ -109,7 +123,7 @@ def scores(corpus: Corpus, made: Made) -> list[Row]:
 
 
 def comparisons(
-    corpus: Corpus, made: Made, ours: Sequence[System]
+    corpus: Corpus, made: Made, ours: Sequence[System], metrics: Sequence[str]
 ) -> Iterator[tuple[str, Comparison]]:
     """The comparison of each of our models with all other systems."""
     if len(made) < 2:
@@ -120,7 +134,7 @@ def comparisons(
             compare(
                 corpus.documents,
                 made,
-                metrics=METRICS,
+                metrics=metrics,
                 protocol=corpus.protocol,
                 design=Design(baseline=model.name),
                 match="line",
@@ -144,7 +158,10 @@ def _starred(difference: Difference) -> str:
 
 
 def verdicts(
-    model: str, others: Sequence[str], compared: Mapping[str, Sequence[tuple[str, Comparison]]]
+    model: str,
+    others: Sequence[str],
+    compared: Mapping[str, Sequence[tuple[str, Comparison]]],
+    decisive: Sequence[str] = DECISIVE,
 ) -> Iterator[str]:
     """For each corpus, whether a model is better than every peer, and the exceptions."""
     for corpus, found in compared.items():
@@ -154,10 +171,10 @@ def verdicts(
             unbeaten = [
                 f"{other.a} in {other.metric} ({_starred(other)}, p = {other.worst_p:.4f})"
                 for other in comparison.differences
-                if other.a in others and other.metric in DECISIVE
+                if other.a in others and other.metric in decisive
                 if not (other.better == model and other.worst_p < LEVEL)
             ]
-            better = f"better in {' and '.join(DECISIVE)} (p < {LEVEL}) than every peer"
+            better = f"better in {' and '.join(decisive)} (p < {LEVEL}) than every peer"
             exceptions = f", except {'; '.join(unbeaten)}" if unbeaten else ""
             yield f"{corpus}: {model} is {better}{exceptions}."
 

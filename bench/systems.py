@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,18 @@ from keywright.types import Document, Prediction
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 CORPORA = ("kp20k-1k", "inspec", "krapivin", "nus", "semeval")
 PEERS = ("yake", "keybert", "textrank", "tfidf")
+# Texts of other kinds, and abstracts that were not prepared: capitals, marks and numbers are there.
+GENRES = (
+    "valid/news",
+    "valid/web",
+    "valid/qa",
+    "500n-kpcrowd",
+    "kdd",
+    "www",
+    "semeval2017",
+)
+GENRE_PEERS = (*PEERS, "topicrank", "multipartiterank")
+TRAINING = ("cs", "general", "news", "web", "qa")
 # Documents of the training set, which is shuffled: enough for the frequencies of common words.
 COUNTED = 20_000
 _LIBRARIES = {"yake": ("yake",), "keybert": ("keybert", "sentence-transformers")}
@@ -58,12 +70,16 @@ class System:
 
 
 def read_corpora(data: Path, names: Sequence[str], most: int | None) -> list[Corpus]:
+    """The first documents of test sets; a name with a folder is that of another set of `data`."""
     return [
-        Corpus(
-            name, tuple(islice(read_documents(_file(data / "test", name), need_gold=True), most))
-        )
+        Corpus(name, tuple(islice(read_documents(_path(data, name), need_gold=True), most)))
         for name in names
     ]
+
+
+def _path(data: Path, name: str) -> Path:
+    folder, _, file = name.rpartition("/")
+    return _file(data / (folder or "test"), file)
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -76,11 +92,23 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def models(names: Sequence[str]) -> list[System]:
-    """What `predictor.load` accepts; folders are named by their last part if that is unique."""
+    """What `predictor.load` accepts, perhaps with settings: `default:top=10`.
+
+    Folders are named by their last part if that is unique.
+    """
     return [
-        System(_short(name, names), lambda name=name: predictor.load(name), model_key(name))
-        for name in names
+        System(_short(name, names), lambda name=name: load(name), model_key(name)) for name in names
     ]
+
+
+def load(name: str) -> predictor.Predictor:
+    model, settings = _parts(name)
+    return predictor.load(model, settings=settings)
+
+
+def _parts(name: str) -> tuple[str, list[str]]:
+    model, _, settings = name.rpartition(":")
+    return (model, settings.split(",")) if model and "=" in settings else (name, [])
 
 
 def _short(name: str, names: Sequence[str]) -> str:
@@ -89,16 +117,22 @@ def _short(name: str, names: Sequence[str]) -> str:
 
 
 def model_key(name: str) -> dict[str, Any]:
-    folder = predictor.DEFAULT_FOLDER if name == predictor.DEFAULT else Path(name)
+    model, settings = _parts(name)
+    folder = predictor.DEFAULT_FOLDER if model == predictor.DEFAULT else Path(model)
     files = sorted(file for file in folder.glob("*") if file.is_file())
-    if not files:
-        return _extractor_key(name)
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    key = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    found: dict[str, Any] = key or _extractor_key(model)
+    return {**found, "settings": settings} if settings else found
 
 
-def peers(names: Sequence[str], data: Path, counted: int = COUNTED) -> list[System]:
+def peers(
+    names: Sequence[str],
+    data: Path,
+    counted: int = COUNTED,
+    training: Sequence[str] = TRAINING[:1],
+) -> list[System]:
     return [
-        _tfidf(data, counted)
+        _tfidf(data, counted, training)
         if name == "tfidf"
         else System(name, lambda name=name: predictor.load(name), _extractor_key(name))
         for name in names
@@ -117,16 +151,19 @@ def _version(library: str) -> str | None:
         return None  # predictions of any version will do
 
 
-def _tfidf(data: Path, counted: int) -> System:
-    """With document frequencies of the training set, which contains no test document."""
-    train = data / "train" / "cs.jsonl.xz"
+def _tfidf(data: Path, counted: int, training: Sequence[str]) -> System:
+    """With document frequencies of training sets, which contain no test document."""
+    files = [data / "train" / f"{name}.jsonl.xz" for name in training]
+    each = counted // len(files)
 
     def make() -> tfidf.TfIdf:
         config = tfidf.Config()
-        documents = progress(islice(read_documents(train), counted), "counting words", counted)
+        read = chain.from_iterable(islice(read_documents(file), each) for file in files)
+        documents = progress(read, "counting words", each * len(files))
         return tfidf.TfIdf(config, tfidf.count(documents, config))
 
-    return System("tfidf", make, {"extractor": "tfidf", "train": train.name, "counted": counted})
+    names = ", ".join(file.name for file in files)
+    return System("tfidf", make, {"extractor": "tfidf", "train": names, "counted": counted})
 
 
 def predictions(
@@ -155,7 +192,8 @@ def _predicted(
         "documents": _digest(corpus.documents),
     }
     cache.mkdir(parents=True, exist_ok=True)
-    path = cache / f"{corpus.name}-{system.name.replace('/', '_')}-{_digest(origin)[:12]}.jsonl"
+    name = f"{corpus.name}-{system.name}".replace("/", "_")
+    path = cache / f"{name}-{_digest(origin)[:12]}.jsonl"
     if not path.exists():
         with resumable_lines(path, origin, resume=True) as lines:
             rest = predictor.after(make(), corpus.documents, lines.done)

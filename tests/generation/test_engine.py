@@ -89,15 +89,15 @@ FOUND = [
 @pytest.mark.parametrize(
     ("selection", "words", "expected"),
     [
-        (Selection(), 10, "ab"),  # what is recommended, absent ones only if probable
-        (Selection(), 50, "abc"),  # readers expect two present ones
+        (Selection(), 4, "ab"),  # what is recommended, absent ones only if probable
+        (Selection(), 6, "abc"),  # readers expect two present ones
         (Selection(), 1000, "abcef"),
         (Selection(top=3), 10, "abc"),
         (Selection(top=5), 1000, "abcde"),
         (Selection(top=0), 10, "abcdef"),
         (Selection(min_confidence=0.05), 10, "abcde"),
         (Selection(precision=0.3), 10, "abc"),
-        (Selection(absent=False), 50, "ac"),
+        (Selection(absent=False), 6, "ac"),
     ],
 )
 def test_the_number_follows_from_what_is_asked_or_from_the_document(

@@ -286,3 +286,28 @@ def test_of_equally_related_sentences_the_first_is_the_evidence() -> None:
     text = "Bees dance in spring. Birds sing. Bees dance in autumn."
     (found,) = keyphrases(Document(title="", body=text), predicted(("honey bees", 0.4)))
     assert found.evidence == "Bees dance in spring."
+
+
+def test_phrases_do_not_cross_colons_and_paragraphs() -> None:
+    document = Document(
+        title="", body="The build is superb: stainless steel everywhere.\n\nSteel bends — slowly."
+    )
+    found = keyphrases(
+        document,
+        predicted(("superb stainless steel", 0.5), ("stainless steel", 0.4), ("bends slowly", 0.3)),
+    )
+    assert [keyphrase.text for keyphrase in found] == ["stainless steel"]
+
+
+def test_a_longer_phrase_is_recommended_if_the_shorter_one_was() -> None:
+    document = Document(title="", body="The Hanseatic League traded.")
+    (found,) = keyphrases(
+        document,
+        Prediction(
+            phrases=(
+                ScoredPhrase(text="league", confidence=0.08),
+                ScoredPhrase(text="hanseatic league", confidence=0.05, recommended=False),
+            )
+        ),
+    )
+    assert (found.text, found.recommended) == ("Hanseatic League", True)

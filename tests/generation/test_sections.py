@@ -30,6 +30,8 @@ References
         ("Keywords and phrases: cats · dogs", ["cats", "dogs"]),
         ("General Terms\nTheory\nKeywords\ncats, dogs\n1. INTRODUCTION", ["cats", "dogs"]),
         ("Keywords: cats", ["cats"]),
+        ("We feed animals. Keywords: cats; dogs\n1 Introduction", ["cats", "dogs"]),
+        ("We list e.g. the keywords: of a text.", []),
         ("These keywords are cats, dogs.", []),
         ("The keywords: of a text are few.", []),
         ("Keywords: " + "a very long sentence that is not a keyword at all, dogs", ["dogs"]),

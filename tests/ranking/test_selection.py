@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keywright.ranking.model import NOISE, best_count, platt_scaled
+from keywright.ranking.model import (
+    NOISE,
+    best_count,
+    expected_count,
+    platt_scaled,
+)
 
 
 def test_noise_is_never_predicted() -> None:
@@ -32,3 +37,10 @@ def test_platt_scaling_is_a_line_of_log_odds() -> None:
     odds = np.log(probabilities / (1 - probabilities))
     expected = 1 / (1 + np.exp(-(0.7 * odds - 0.3)))
     assert platt_scaled(odds, (0.7, -0.3)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [(0, 0), (8, 2), (15, 5), (60, 5), (100, 8), (120, 10), (9999, 10)]
+)
+def test_readers_expect_more_phrases_of_longer_texts(words: int, expected: int) -> None:
+    assert expected_count(words) == expected

@@ -21,8 +21,10 @@ from keywright.generation.found import Keyphrases
 from keywright.generation.keyphrases import Keyphrase, keyphrases
 from keywright.generation.language import language_of
 from keywright.generation.vocabulary import Controlled, Mode
+from keywright.generation.whole import as_a_whole
 from keywright.generation.windows import combine, windows
 from keywright.predictor import DEFAULT, LoadedModel, load
+from keywright.ranking.model import expected_count
 from keywright.sources import text as plain_text
 from keywright.text.languages import ENGLISH, NAMES
 from keywright.types import Document, Prediction
@@ -32,10 +34,8 @@ from keywright.vocabularies.terms import Terms
 # A model that says how many words of a document it reads at once gets windows of this length.
 WINDOW_WORDS = 300
 FEWEST_WINDOW_WORDS = 20
-# Readers expect one keyphrase for this many words, up to a number that they can take in. Phrases
-# that do not occur in the text need a higher probability to be shown unasked.
-WORDS_PER_PHRASE, MOST_EXPECTED = 25, 10
 MOST_UNASKED = 20
+# Phrases that do not occur in the text need a higher probability to be shown unasked.
 MIN_ABSENT = 0.1
 
 
@@ -83,7 +83,7 @@ class Selection:
         """Select from all keyphrases, best first, of a document with this many words."""
         kept = [keyphrase for keyphrase in found if self._allows(keyphrase)]
         if self.automatic:
-            return _suitable(kept, min(MOST_EXPECTED, words // WORDS_PER_PHRASE))
+            return _suitable(kept, expected_count(words))
         return kept[: self._precise(kept)][: self.top or None]
 
     def _allows(self, keyphrase: Keyphrase) -> bool:
@@ -401,10 +401,16 @@ class Keywright:
     def _joined(self, document: Document, found: list[Prediction]) -> Prediction:
         """The prediction for a document from those of its windows; an empty text has none."""
         if found:
-            return self._loaded.judged(document, combine(document, found))
+            return self._loaded.judged(document, self._combined(document, found))
         if self._loaded.elsewhere is not None and document.text.strip():
             return next(iter(self._loaded.elsewhere.predict([document])))
         return Prediction(document_id=document.id, phrases=())
+
+    def _combined(self, document: Document, found: Sequence[Prediction]) -> Prediction:
+        if not self._loaded.calibrated:
+            return combine(document, found)
+        vocabulary = self._settings[2]
+        return as_a_whole(document, found, recount=vocabulary is None)
 
 
 def word_count(document: Document) -> int:

@@ -29,6 +29,8 @@ LEAST_SIMILARITY = 0.3
 _MARK = re.compile(r"<\w+>")
 # Blanks that tokenising put around marks: "alzheimer ' s disease", "internet of things ( iot )".
 _SPLIT_OFF = re.compile(r" (?=[')%.,])|(?<=\() |(?<= ') (?=s\b)")
+# What separates words although tokenising drops it: "superb: stainless steel".
+_BREAK = re.compile(r"[:;!?…]\s|\s[–—]|[–—]\s|\n\s*\n")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -91,6 +93,11 @@ class SearchedText:
         spellings = Counter(tidy(self.text[start:end]) for start, end in places)
         best = max(spellings.values())
         return next(text for text, count in spellings.items() if count == best)
+
+    def is_broken(self, phrase: Stems) -> bool:
+        """Whether a phrase occurs only across a colon, a dash or the end of a paragraph."""
+        places = self.places(phrase) if len(phrase) > 1 else []
+        return bool(places) and all(_BREAK.search(self.text[start:end]) for start, end in places)
 
     def stated(self, probability: float | None) -> dict[Stems, Keyphrase]:
         """The keywords that the text lists as such, by their literal stems."""
@@ -190,7 +197,7 @@ def keyphrases(
 ) -> list[Keyphrase]:
     """A prediction's phrases without near-repeats, best first; before them the stated ones."""
     text = SearchedText(document, direction)
-    ranked = rank(prediction)
+    ranked = [phrase for phrase in rank(prediction) if not text.is_broken(phrase.stems)]
     calibrated = any(phrase.probability is not None for phrase in ranked)
     stated = text.stated(probability=1.0 if calibrated else None)
     merged = merge(phrase for phrase in ranked if phrase.stems not in stated)
@@ -234,7 +241,7 @@ def merge(ranked: Iterable[RankedPhrase]) -> list[RankedPhrase]:
 
     Near-repeats are other inflections, another word order, and phrases of which one contains the
     other ("network", "neural network"). Of those the longer one is kept if it is nearly as
-    probable, because it is more specific.
+    probable, because it is more specific; it is recommended if the shorter one was.
     """
     kept: dict[Stems, RankedPhrase] = {}
     inside: set[Stems] = set()  # the kept phrases and all runs of their words
@@ -248,6 +255,9 @@ def merge(ranked: Iterable[RankedPhrase]) -> list[RankedPhrase]:
             continue
         for other in shorter:
             del kept[other.stems]
+        if any(other.phrase.recommended for other in shorter):
+            same = msgspec.structs.replace(phrase.phrase, recommended=True)
+            phrase = phrase._replace(phrase=same)
         kept[phrase.stems] = phrase
         inside |= runs
         sorted_words.add(tuple(sorted(phrase.stems)))

@@ -19,9 +19,11 @@ _REFERENCES = re.compile(
 _ABSTRACT = re.compile(
     r"^[ \t]*+(?:abstract|summary)\b[ \t]*+[.:—–-]?", re.IGNORECASE | re.MULTILINE
 )
+# Keywords are stated in a line of their own or after the last sentence of an abstract.
 _STATED = re.compile(
-    r"^[ \t]*+(?:general terms[^\n]*\n[ \t]*+)?(?:author )?(?:key[ -]?words?|index terms)"
-    r"(?: and phrases)?[ \t]*+(?:[:—–-]+[ \t]*+|\n)(?P<list>[^\n]+(?:\n[^\n]+){0,4})",
+    r"(?:^|(?<=[.!?] ))[ \t]*+(?:general terms[^\n]*\n[ \t]*+)?(?:author )?"
+    r"(?:key[ -]?words?|index terms)(?: and phrases)?[ \t]*+(?:[:—–-]+[ \t]*+|\n)"
+    r"(?P<list>[^\n]+(?:\n[^\n]+){0,4})",
     re.IGNORECASE | re.MULTILINE,
 )
 # What ends a list of keywords that continues over several lines: a full stop or the next heading.

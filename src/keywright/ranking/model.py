@@ -90,7 +90,16 @@ MEANING_SIZES = {
 # them in longer texts, except where the trees of the start suffice.
 SCORED, WORDS_PER_SCORED = 50, 20
 LEAST = 1e-9  # probability: log-odds are finite
-NOISE = 0.02  # candidates less probable than this are never recommended
+NOISE = 0.02  # candidates less probable than this are recommended only to fill a list
+# Readers expect one phrase for so many words of a text, and a list that they can take in. Even a
+# short text has some, one for every WORDS_PER_FIRST words.
+WORDS_PER_PHRASE, MOST_EXPECTED = 12, 10
+WORDS_PER_FIRST, FIRST_EXPECTED = 3, 5
+# Outside science people tag mostly with single words, and readers prefer phrases that say more:
+# among the recommended ones, phrases of several words may be less probable by this ratio. On
+# validation documents this costs nothing for news, helps for web pages, and costs a little for
+# questions.
+PREFERRED = 1.5
 
 PlattScaling = tuple[float, float]
 """Slope and offset of log-odds (Platt 1999)."""
@@ -110,6 +119,9 @@ class RankerOptions:
     """Which candidates are recommended; by default the number that is expected to score best."""
 
     top: Count | None = None  # this many, present and absent
+    # At least as many as readers expect, if the document is not like those of the start. There
+    # people choose phrases for other ends, so that the best number says little.
+    fill: bool = True
     present_threshold: Probability | None = None
     absent_threshold: Probability | None = None
 
@@ -257,8 +269,10 @@ class Ranker:
 
     def _predict(self, document: Document, written: Written) -> Prediction:
         judged = judge(document, self.manifest, self.knowledge, written)
+        fills = self.options.fill and self.manifest.start is not None and not judged.at_home
+        expected = expected_count(len(judged.view.reading.text.split())) if fills else 0
         found = [
-            *self._present.scored(judged.present(max_scored(judged))),
+            *self._present.scored(judged.present(max_scored(judged)), expected),
             *self._absent.scored(judged.absent()),
         ]
         found.sort(key=lambda phrase: -(phrase.confidence or 0.0))
@@ -313,17 +327,27 @@ class CandidateScorer:
             return platt_scaled(candidates.log_odds, self.start_platt[candidates.genre])
         return platt_scaled(self.log_odds(candidates), self.platt[candidates.genre])
 
-    def scored(self, candidates: CandidateFeatures) -> Iterator[ScoredPhrase]:
-        """All candidates, best first."""
+    def scored(self, candidates: CandidateFeatures, expected: int = 0) -> Iterator[ScoredPhrase]:
+        """All candidates, best first.
+
+        If `expected` is positive and there is no threshold, at least so many are recommended, and
+        phrases of several words are preferred.
+        """
         probabilities = self.probabilities(candidates)
         best_first = np.argsort(-probabilities, kind="stable")
-        recommended = self._count(probabilities[best_first])
-        for rank, number in enumerate(best_first):
+        count = self._count(probabilities[best_first])
+        chosen = best_first[:count]
+        if expected and self.threshold is None:
+            several = np.array([len(phrase) > 1 for phrase in candidates.phrases], np.bool_)
+            worth = probabilities * np.where(several, PREFERRED, 1.0)
+            chosen = np.argsort(-worth, kind="stable")[: max(count, expected)]
+        recommended = set(chosen.tolist())
+        for number in best_first.tolist():
             yield ScoredPhrase(
                 text=candidates.texts[number],
                 words=len(candidates.phrases[number]),
                 confidence=float(probabilities[number]),
-                recommended=rank < recommended,
+                recommended=number in recommended,
             )
 
     def _count(self, best_first: NDArray[np.float64]) -> int:
@@ -345,6 +369,12 @@ def best_count(best_first: NDArray[np.float64]) -> int:
     gold, hits, count = best_first.sum(), likely.cumsum(), np.arange(1, len(likely) + 1)
     among_5 = hits[np.minimum(count, 5) - 1]
     return int(np.argmax(hits / (count + gold) + among_5 / (5 + gold))) + 1
+
+
+def expected_count(words: int) -> int:
+    """How many phrases readers expect of a text with so many words, if it has as many."""
+    first = min(FIRST_EXPECTED, words // WORDS_PER_FIRST)
+    return min(MOST_EXPECTED, max(first, words // WORDS_PER_PHRASE))
 
 
 def platt_scaled(log_odds: NDArray[np.floating[Any]], platt: PlattScaling) -> NDArray[np.float64]:

@@ -301,6 +301,7 @@ def test_bad_input_is_refused_and_nothing_is_written(bulk: Bulk, tmp_path: Path)
         ((tmp_path / "empty",), "empty: no such file, and no tables"),
         ((tmp_path / "book.xlsx",), "book.xlsx: is not a table that can be cut into shards"),
         (("s4://bucket/a.jsonl",), "s4://bucket/a.jsonl: cannot be reached"),
+        ((tmp_path, "--column", "abstract"), "out: is in the input"),
         ((table, "--engine", "rya"), "unknown engine 'rya'; did you mean 'ray'"),
         ((table, "--address", "auto"), "--address is that of a cluster"),
         ((table, "--gpus", "1"), "--gpus is for --engine ray"),

@@ -66,6 +66,12 @@ def expand(given: str) -> list[str]:
     return found
 
 
+def absolute(place: str) -> str:
+    """A place without links and `..`, to compare it with others."""
+    place = _plain(place)
+    return place.rstrip("/") if is_address(place) else str(Path(place).resolve())
+
+
 def size(path: str) -> int:
     """The number of bytes of a file."""
     if is_address(path):

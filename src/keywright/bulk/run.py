@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from keywright import __version__, parts
@@ -86,6 +87,7 @@ def run(request: Request, report: Report = lambda status: None) -> Status:
 def _planned(request: Request, folder: places.Folder) -> Manifest:
     """The manifest of the folder, or a new one."""
     paths = inputs(request.inputs)
+    _require_outside(request)
     used = {
         "keywright": __version__,
         "format": request.format,
@@ -110,6 +112,14 @@ def _planned(request: Request, folder: places.Folder) -> Manifest:
     return manifest
 
 
+def _require_outside(request: Request) -> None:
+    """Output in an input folder would be input of the next run."""
+    out = places.absolute(request.output)
+    for given in request.inputs:
+        if f"{out}/".startswith(f"{places.absolute(given)}/"):
+            raise ConfigError(f"{request.output}: is in the input {given}; name another folder")
+
+
 def _run(request: Request, chosen: Any, manifest: Manifest, report: Report) -> Status:
     status = _status(request.output, manifest)
     report(status)
@@ -117,7 +127,8 @@ def _run(request: Request, chosen: Any, manifest: Manifest, report: Report) -> S
     missing = [n for n in range(len(manifest.shards)) if manifest.name(n) not in present]
     if not missing:
         return status
-    task = Task(request.job, request.output, request.format, manifest.columns)
+    here = str(Path.cwd())
+    task = Task(request.job, request.output, request.format, manifest.columns, here)
     shards = [shard_of(manifest, number) for number in missing]
     problems: list[str] = []
     made: Generator[Made, None, None] = chosen.run(task, shards, request.resources)

@@ -7,7 +7,9 @@ that is made again after a kill, or twice at the same time, is the same file.
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,6 +39,7 @@ class Task:
     output: str
     format: str
     columns: tuple[str, str | None, str | None]
+    folder: str  # that relative paths are meant from
 
 
 class Shard(NamedTuple):
@@ -88,6 +91,10 @@ def shard_of(manifest: Manifest, number: int) -> Shard:
 def make(task: Task, shard: Shard) -> Made:
     """Make a shard. What a user can correct comes back as `problem`, because errors do not survive
     the way from other processes."""
+    # Workers of a cluster start in folders of their own. A node may lack this one, if all that is
+    # read and written has an address.
+    with suppress(OSError):
+        os.chdir(task.folder)
     try:
         rows, failures = _processed(task, shard)
         folder = places.folder(task.output)

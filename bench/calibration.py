@@ -2,6 +2,7 @@
 
     python -m bench.calibration --cache build/quality                  # the default model
     python -m bench.calibration --cache build/quality --model runs/a --plot build/plots --markdown
+    python -m bench.calibration --corpora valid/news valid/web valid/qa --skip 400
 
 The errors are those of `keywright calibrate`, in points, with 95% intervals: 10 bins of equal
 width, present and absent phrases separately, every distinct phrase of a document once. The
@@ -42,7 +43,7 @@ EVERYTHING = "all of them"
 
 def main() -> None:
     options = arguments()
-    corpora = read_corpora(options.data, options.corpora, options.documents)
+    corpora = read_corpora(options.data, options.corpora, options.documents, options.skip)
     tables = []
     for model in models(options.model or [DEFAULT]):
         made = predictions(model, corpora, options.cache)
@@ -66,6 +67,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
     parser.add_argument("--documents", type=int, help="documents per test set")
+    parser.add_argument("--skip", type=int, default=0, help="documents to leave out before them")
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--cache", type=Path, help="folder that keeps predictions")
     parser.add_argument("--plot", type=Path, help="folder for reliability diagrams")

@@ -69,10 +69,16 @@ class System:
     key: Mapping[str, Any]
 
 
-def read_corpora(data: Path, names: Sequence[str], most: int | None) -> list[Corpus]:
-    """The first documents of test sets; a name with a folder is that of another set of `data`."""
+def read_corpora(
+    data: Path, names: Sequence[str], most: int | None, skipped: int = 0
+) -> list[Corpus]:
+    """The first documents of test sets, after those that are `skipped`.
+
+    A name with a folder is that of another set of `data`.
+    """
+    end = None if most is None else skipped + most
     return [
-        Corpus(name, tuple(islice(read_documents(_path(data, name), need_gold=True), most)))
+        Corpus(name, tuple(islice(read_documents(_path(data, name), need_gold=True), skipped, end)))
         for name in names
     ]
 

@@ -32,12 +32,15 @@ PEERS = {
 LONGEST = 220  # words of a text that is shown; of a longer one the beginning is
 INTRODUCTION = """# Twenty texts
 
-What a new user gets from `keywright generate` without any option, beside YAKE, KeyBERT (MiniLM, one to
-three words), TopicRank and MultipartiteRank with their first ten phrases. The texts were written for
-this page, before any system had read them, and are in `examples/texts`. Percentages are keywright's
-probabilities; absent phrases, which do not occur in the text, are in italics. The judgements are those
-of one person, who knew which system said what. The page is written by `python -m docs.examples`, and a
-test compares keywright's phrases with what the model says now.
+What a new user gets from `keywright generate` without any option, beside YAKE, KeyBERT (MiniLM,
+one to three words), TopicRank and MultipartiteRank with their first ten phrases. The texts were
+written for this page, before any system had read them, and are in `examples/texts`. Percentages are
+keywright's probabilities; absent phrases, which do not occur in the text, are in italics.
+
+The judgements are those of one person, who knew which system said what; another would judge some
+texts otherwise. Outside science keywright's phrases are often single words, because tags are, and
+that is where it loses. The page is written by `python -m docs.examples`, and a test compares
+keywright's phrases with what the model says now.
 """
 
 

@@ -311,3 +311,19 @@ def test_a_longer_phrase_is_recommended_if_the_shorter_one_was() -> None:
         ),
     )
     assert (found.text, found.recommended) == ("Hanseatic League", True)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("Night trains return.", ["Night trains"]),
+        ("Night trains return. The night is long.", ["Night"]),
+    ],
+)
+def test_a_word_that_occurs_only_in_a_longer_phrase_gives_way(
+    body: str, expected: list[str]
+) -> None:
+    found = keyphrases(
+        Document(title="", body=body), predicted(("night", 0.07), ("night trains", 0.015))
+    )
+    assert [keyphrase.text for keyphrase in found] == expected

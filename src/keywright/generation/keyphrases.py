@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ from keywright.types import Document, Prediction, ScoredPhrase
 LONGEST = 50
 # The share of a phrase's probability from which on a longer one that contains it is preferred.
 NEARLY = 0.5
+NEARLY_PART = 0.2  # the same if the shorter one is a word that occurs only in the longer one
+LEAST = 1e-9  # probability: none is divided by zero
 # The least cosine of a phrase and a sentence that is shown as evidence for it.
 LEAST_SIMILARITY = 0.3
 # Marks that models know and readers do not.
@@ -200,7 +202,8 @@ def keyphrases(
     ranked = [phrase for phrase in rank(prediction) if not text.is_broken(phrase.stems)]
     calibrated = any(phrase.probability is not None for phrase in ranked)
     stated = text.stated(probability=1.0 if calibrated else None)
-    merged = merge(phrase for phrase in ranked if phrase.stems not in stated)
+    others = (phrase for phrase in ranked if phrase.stems not in stated)
+    merged = merge(others, lambda phrase: len(text.places(phrase)))
     spelled = (spell(text, phrase) for phrase in merged)
     return [*stated.values(), *(keyphrase for keyphrase in spelled if keyphrase is not None)]
 
@@ -236,12 +239,16 @@ def rank(prediction: Prediction) -> list[RankedPhrase]:
     )
 
 
-def merge(ranked: Iterable[RankedPhrase]) -> list[RankedPhrase]:
+def merge(
+    ranked: Iterable[RankedPhrase], count: Callable[[Stems], int] | None = None
+) -> list[RankedPhrase]:
     """Drop phrases that nearly repeat a more probable one.
 
     Near-repeats are other inflections, another word order, and phrases of which one contains the
     other ("network", "neural network"). Of those the longer one is kept if it is nearly as
     probable, because it is more specific; it is recommended if the shorter one was.
+    `count` says how often a phrase occurs: a word that occurs only inside the longer phrase gives
+    way sooner ("night", "night trains").
     """
     kept: dict[Stems, RankedPhrase] = {}
     inside: set[Stems] = set()  # the kept phrases and all runs of their words
@@ -251,7 +258,7 @@ def merge(ranked: Iterable[RankedPhrase]) -> list[RankedPhrase]:
             continue
         runs = set(_runs_of(phrase.stems))
         shorter = [kept[run] for run in runs if run in kept]
-        if not all(_is_preferred(phrase, other) for other in shorter):
+        if not all(_is_preferred(phrase, other, count) for other in shorter):
             continue
         for other in shorter:
             del kept[other.stems]
@@ -264,10 +271,15 @@ def merge(ranked: Iterable[RankedPhrase]) -> list[RankedPhrase]:
     return list(kept.values())
 
 
-def _is_preferred(longer: RankedPhrase, shorter: RankedPhrase) -> bool:
+def _is_preferred(
+    longer: RankedPhrase, shorter: RankedPhrase, count: Callable[[Stems], int] | None
+) -> bool:
     if longer.probability is None or shorter.probability is None:
         return False
-    return longer.probability >= NEARLY * shorter.probability
+    share = longer.probability / max(shorter.probability, LEAST)
+    if share >= NEARLY or share < NEARLY_PART or count is None or len(shorter.stems) > 1:
+        return share >= NEARLY
+    return 0 < count(shorter.stems) == count(longer.stems)
 
 
 def _runs_of(stems: Stems) -> Iterator[Stems]:

@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from keywright import lexicon
-from keywright.config import Count, Data, Fraction, Natural, Positive
+from keywright.config import Count, Data, Fraction, Natural
 from keywright.data import pretrained
 from keywright.data.batch import Batch
 from keywright.errors import ConfigError, DataError, MissingExtraError
@@ -74,7 +74,7 @@ class Config:
     gradient_checkpointing: bool = False  # less memory, more time: activations are computed twice
     # Low-rank adapters (Hu et al. 2022, LoRA): W + alpha / rank * B A. 0: none.
     lora_rank: Natural = 0
-    lora_alpha: Positive = 16.0
+    lora_alpha: Count = 16
     # Which linear layers have them, by the ends of their names. Names of queries and values.
     lora_modules: tuple[str, ...] = ("q", "v", "q_proj", "v_proj")
 

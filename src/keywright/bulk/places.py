@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -270,7 +271,8 @@ class _RemoteFolder:
         def save(fs: Any, path: str) -> None:
             parent, _, last = path.rpartition("/")
             fs.makedirs(parent, exist_ok=True)
-            draft = f"{parent}/.{last}{_PART}"
+            # Random, because a worker that is taken for lost may still write the same shard.
+            draft = f"{parent}/.{last}.{secrets.token_hex(4)}{_PART}"
             with fs.open(draft, "wb") as file:
                 for piece in [content] if isinstance(content, bytes) else content:
                     file.write(piece)

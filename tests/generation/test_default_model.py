@@ -105,6 +105,18 @@ def test_it_predicts_like_any_other_model() -> None:
     assert all(phrase.confidence for phrase in prediction.phrases)
 
 
+def test_it_recommends_as_many_phrases_of_other_texts_as_readers_expect() -> None:
+    text = (Path(__file__).parents[2] / "examples" / "texts" / "review.txt").read_text("utf-8")
+    document = Document(title="", body=text)
+    (filled,) = load("default").predict([document])
+    (best,) = load("default", settings=["fill=false"]).predict([document])
+    assert len(filled.phrases) >= 10 > len(best.phrases)
+    abstract = Document(title="", body=ABSTRACT)
+    (science,) = load("default").predict([abstract])
+    (same,) = load("default", settings=["fill=false"]).predict([abstract])
+    assert science == same
+
+
 def test_an_option_that_it_lacks_is_an_error_with_its_name() -> None:
     with pytest.raises(ConfigError, match=r"^default is a ranker"):
         load("default", decode="beam")

@@ -74,7 +74,9 @@ def adapt(
     with exclusive(output), drafted(output) as draft:
         shutil.copytree(folder, draft / BASE)
         fitted = _Fitting(open_ranker(folder), chosen).fit(report)
-        before = list(load(model).predict(progress(chosen, "Scoring before", len(chosen))))
+        # Not filled up for readers: the adapted model recommends the number that scores best, too.
+        shipped = load(model, settings=["fill=false"])
+        before = list(shipped.predict(progress(chosen, "Scoring before", len(chosen))))
         verdict = judge(chosen, before, fitted.after)
         _write(draft, fitted, len(chosen), verdict)
     return verdict

@@ -63,6 +63,7 @@ def test_texts_unlike_those_it_learned_from_get_a_warning(
     kw: Keywright, text: str, warned: bool
 ) -> None:
     warnings = kw.warnings(Document(title="", body=text))
+    assert kw.warnings(text) == warnings
     assert (
         warnings
         == ["is unlike the texts this model learned from: probabilities are rough"] * warned

@@ -306,8 +306,10 @@ class Keywright:
             report(line)
         return cls(output)
 
-    def warnings(self, document: Document) -> list[str]:
-        """Reasons to doubt the keyphrases of a document, each in a few words."""
+    def warnings(self, document: str | Document) -> list[str]:
+        """Reasons to doubt the keyphrases of a document or text, each in a few words."""
+        if isinstance(document, str):
+            document = _document(document)
         if self._loaded.english is not None:
             language = language_of(document.text)
             if language != ENGLISH:

@@ -7,15 +7,18 @@ import random
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
 
 from keywright import Selection
+from keywright.bulk import plan
 from keywright.bulk.engines import Resources, local
 from keywright.bulk.plan import ColumnNames
 from keywright.bulk.run import Request, run
+from keywright.errors import KeywrightError
 from keywright.generation.job import Job, engine
 from tests import faults
 from tests.bulk.conftest import MODEL, content, documents, write
@@ -71,6 +74,32 @@ def test_a_fault_at_any_write(
 
 
 @pytest.mark.slow
+def test_files_are_planned_by_several_processes(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = write(tmp_path / "other.jsonl", documents(7))
+    wanted = replace(request(table, tmp_path / "one"), inputs=[str(table), str(other)])
+    run(wanted)
+    monkeypatch.setattr(plan, "MANY_BYTES", 1)
+    monkeypatch.setattr("keywright.bulk.run.usable_cpus", lambda: 2)
+    run(replace(wanted, output=str(tmp_path / "two")))
+    assert content(tmp_path / "two") == content(tmp_path / "one")
+    other.write_text(other.read_text() + '{"id": "cut')
+    with pytest.raises(KeywrightError, match=r"other\.jsonl: [\d,]+ bytes -> [\d,]+ bytes"):
+        run(wanted)
+    (tmp_path / "bad.csv").write_text('id,text\n1,"a')
+    with pytest.raises(KeywrightError, match=r"bad\.csv:2: is not a valid row"):
+        run(
+            replace(
+                wanted,
+                inputs=[str(table), str(tmp_path / "bad.csv")],
+                output=str(tmp_path / "three"),
+            )
+        )
+    assert not (tmp_path / "three").exists()
+
+
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced(
     table: Path, tmp_path: Path, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,10 +147,10 @@ def test_a_killed_driver_is_continued(
     command = [sys.executable, "-m", "keywright", "bulk", str(table), "--output", str(out)]
     command += ["--model", MODEL, "--shard-size", "5", "--workers", "2"]
     moments = random.Random(1)
-    for _ in range(3):
+    for _ in range(6):
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         try:
-            process.wait(moments.uniform(0.5, 5))
+            process.wait(moments.uniform(0.05, 1.5))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

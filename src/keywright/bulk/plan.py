@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +12,7 @@ import msgspec
 
 from keywright.bulk import places
 from keywright.data import tabular
+from keywright.data.parallel import in_processes
 from keywright.data.table import TEXTS, TITLES, place
 from keywright.errors import ConfigError, DataError, KeywrightError
 from keywright.files import NOT_JSON, sha256
@@ -179,11 +178,9 @@ def _each(function: Any, paths: Sequence[str], workers: int) -> Iterator[Any]:
     total = 0
     if workers > 1 and len(paths) > 1:
         total = sum(map(places.size, paths))
-    if total < MANY_BYTES:
-        yield from map(function, paths)
-        return
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        yield from pool.map(partial(_plain_errors, function), paths)
+    yield from in_processes(
+        partial(_plain_errors, function), paths, workers if total >= MANY_BYTES else 1
+    )
 
 
 def _plain_errors(function: Any, path: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from keywright import __version__, parts
 from keywright.bulk import places
-from keywright.bulk.engines import Resources, usable_cpus
+from keywright.bulk.engines import Resources
 from keywright.bulk.plan import (
     MANIFEST,
     ColumnNames,
@@ -22,6 +22,7 @@ from keywright.bulk.plan import (
     require_same,
 )
 from keywright.bulk.shard import FAILURES, Made, Task, report_of, require_format, shard_of
+from keywright.data.parallel import usable_cpus
 from keywright.errors import ConfigError, DataError, KeywrightError
 from keywright.generation.job import Job, engine, settings
 

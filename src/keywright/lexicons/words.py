@@ -15,9 +15,14 @@ from typing import Self
 import msgspec
 
 from keywright.config import Count
+from keywright.data.parallel import in_processes, usable_cpus
+from keywright.data.store import Stored
 from keywright.lexicon import BLANK, PAD, SPECIALS, UNK, EncodedSource, SpecialIds
 from keywright.text.tokenise import document_words, words
 from keywright.types import Document
+
+MANY = 50_000  # documents, whose words several processes count
+CHUNK = 2_000  # documents that a process gets at a time
 
 
 @dataclass(frozen=True)
@@ -71,11 +76,7 @@ class Vocabulary:
         Equally frequent words are added in alphabetical order, so that the order of the documents
         does not matter.
         """
-        counts: Counter[str] = Counter()
-        for document in documents:
-            counts.update(chain(*document_words(document)))
-            for phrase in document.keyphrases or ():
-                counts.update(words(phrase, document.tokenised))
+        counts = _counted(documents)
         for special in SPECIALS:
             counts.pop(special, None)
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -114,3 +115,23 @@ class Vocabulary:
 
     def content(self) -> Content:
         return Content(list(self.words[len(SPECIALS) :]))
+
+
+def _counted(documents: Iterable[Document]) -> Counter[str]:
+    """How often each word occurs; a corpus too large for memory is counted by several processes."""
+    if not isinstance(documents, Stored) or len(documents) < MANY:
+        return _count(documents)
+    chunks = (list(documents[at : at + CHUNK]) for at in range(0, len(documents), CHUNK))
+    counts: Counter[str] = Counter()
+    for more in in_processes(_count, chunks, usable_cpus()):
+        counts.update(more)
+    return counts
+
+
+def _count(documents: Iterable[Document]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for document in documents:
+        counts.update(chain(*document_words(document)))
+        for phrase in document.keyphrases or ():
+            counts.update(words(phrase, document.tokenised))
+    return counts

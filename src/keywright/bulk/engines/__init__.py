@@ -7,7 +7,6 @@ and yields what each became, in any order. When a worker is lost, its shard is m
 
 from __future__ import annotations
 
-import os
 import socket
 from dataclasses import dataclass
 
@@ -26,13 +25,6 @@ class Resources:
     cpus: int = 1
     gpus: float = 0.0
     address: str | None = None
-
-
-def usable_cpus() -> int:
-    """The processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def require_reachable(address: str | None) -> None:

@@ -12,8 +12,9 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from typing import Any, cast
 
-from keywright.bulk.engines import ATTEMPTS, Resources, lost, usable_cpus
+from keywright.bulk.engines import ATTEMPTS, Resources, lost
 from keywright.bulk.shard import Made, Shard, Task, make
+from keywright.data.parallel import usable_cpus
 from keywright.errors import ConfigError
 
 

@@ -106,3 +106,18 @@ def test_queries_have_a_bias() -> None:
     features = (pairs @ weight.T + attention.query.bias).tanh()
     expected = attention.energy(features).squeeze(3).masked_fill(~MASK.unsqueeze(1), NEVER)
     assert torch.allclose(attention(queries, attention.key(memory), MASK), expected)
+
+
+def test_energies_of_extreme_queries_and_keys_are_finite() -> None:
+    attention = AdditiveAttention(1, 1, 1)
+    for parameter in attention.parameters():
+        torch.nn.init.constant_(parameter, 0.0 if parameter.ndim == 1 else 1.0)
+    queries = torch.tensor([[[1e4], [-1e4], [30.0]]], requires_grad=True)
+    memory = torch.tensor([[[1e4], [-1e4], [-30.5]]], requires_grad=True)
+    energies = attention(queries, attention.key(memory), torch.ones(1, 3, dtype=torch.bool))
+    assert energies[0, 0, 0] == 1
+    assert energies[0, 1, 1] == -1
+    assert torch.allclose(energies[0, 2, 2], torch.tensor(-0.5).tanh(), atol=1e-4)
+    energies.sum().backward()
+    assert queries.grad is not None
+    assert torch.isfinite(queries.grad).all()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from keywright.data.batch import Batch
 from keywright.lexicon import Lexicon
@@ -25,6 +25,7 @@ from keywright.nn.copy import (
     target_log_prob,
 )
 from keywright.nn.generator import Step
+from keywright.nn.gru import GRU
 from keywright.nn.loss import Loss, at_targets, likelihood_loss
 
 
@@ -71,7 +72,7 @@ class CatSeq(Recurrent):
         super().__init__(config, vocabulary)
         self.copies_state = config.bridge == "copy"
         self.embedding_size = config.embedding
-        self.decoder = nn.GRU(config.embedding, config.decoder, batch_first=True)
+        self.decoder = GRU(config.embedding, config.decoder)
         self.output = build_output(config, vocabulary.size)
         if self.copies_state:
             del self.bridge  # it would have parameters without gradient
@@ -100,7 +101,7 @@ class CatSeq(Recurrent):
 
         `counts` [B] can only be given if every document has one row: the number of its real tokens.
         """
-        hidden, _ = self.decoder(embedded, state.hidden.unsqueeze(0))  # eq. 7
+        hidden = self.decoder.states(embedded, state.hidden)  # eq. 7
         dropped = self.dropout(hidden)
         queries = memory.sharing.join(dropped)
         energies = self.attention(queries, memory.keys, memory.mask, counts)  # eq. 9

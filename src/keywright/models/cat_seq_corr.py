@@ -61,7 +61,7 @@ class CatSeqCorr(CatSeq):
         counts: Tensor | None = None,
     ) -> tuple[Decoded, State]:
         assert isinstance(state, State)
-        hidden, _ = self.decoder(embedded, state.hidden.unsqueeze(0))
+        hidden = self.decoder.states(embedded, state.hidden)
         dropped = self.dropout(hidden)
         owner = memory.sharing.owner  # every row has its own coverage and therefore its own keys
         energies, coverage = self.attention.covering(

@@ -27,6 +27,7 @@ from keywright.lexicon import Lexicon
 from keywright.models import _recurrent, cat_seq
 from keywright.models._recurrent import Memory
 from keywright.models.cat_seq import CatSeq
+from keywright.nn.gru import GRU
 from keywright.nn.loss import Loss, likelihood_loss
 
 
@@ -73,8 +74,8 @@ class CatSeqD(CatSeq):
         super().__init__(config, vocabulary)
         self.config = config
         size = config.embedding + config.target_encoder
-        self.decoder = nn.GRU(size, config.decoder, batch_first=True)
-        self.target_encoder = nn.GRU(config.embedding, config.target_encoder, batch_first=True)
+        self.decoder = GRU(size, config.decoder)
+        self.target_encoder = GRU(config.embedding, config.target_encoder)
         self.bilinear = nn.Linear(config.target_encoder, 2 * config.encoder, bias=False)  # B
         self.recent: Tensor
         self.seen: Tensor
@@ -95,7 +96,7 @@ class CatSeqD(CatSeq):
         counts: Tensor | None = None,
     ) -> tuple[Decoded, State]:
         assert isinstance(state, State)
-        meaning, _ = self.target_encoder(embedded, state.meaning.unsqueeze(0))
+        meaning = self.target_encoder.states(embedded, state.meaning)
         inputs = torch.cat([embedded, meaning.detach()], dim=-1)  # eq. 1
         decoded, after = super().decode(inputs, state, memory, counts)
         return (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from keywright.nn.gru import GRU, together
+
 
 class BiGRU(nn.Module):
     """A bidirectional GRU over padded sequences.
@@ -15,15 +17,14 @@ class BiGRU(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int):
         super().__init__()
-        self.forwards = nn.GRU(input_size, hidden_size, batch_first=True)
-        self.backwards = nn.GRU(input_size, hidden_size, batch_first=True)
+        self.forwards = GRU(input_size, hidden_size)
+        self.backwards = GRU(input_size, hidden_size)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """States [B, S, 2H] (undefined at padding) and final states [B, 2H] of inputs [B, S, I]."""
         lengths = mask.sum(dim=1)
         reverse = _reversal(lengths, inputs.shape[1])
-        ahead, _ = self.forwards(inputs)
-        back, _ = self.backwards(_reorder(inputs, reverse))
+        ahead, back = together((self.forwards, self.backwards), (inputs, _reorder(inputs, reverse)))
         last = (lengths - 1).view(-1, 1)
         final = torch.cat([_reorder(ahead, last), _reorder(back, last)], dim=-1).squeeze(1)
         return torch.cat([ahead, _reorder(back, reverse)], dim=-1), final

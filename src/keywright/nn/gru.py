@@ -4,10 +4,11 @@
     n = tanh(W_n x + b + r * (U_n h + c))
     h' = n + z * (h - n)
 
-`nn.GRU` differentiates every step on a CPU separately: each adds a matrix of the size of the weights to
-their gradient. Here only the chain from state to state is followed step by step; everything else
-is one product over all steps, and several directions advance together. The results are those of `nn.GRU`
-up to rounding. Without a gradient, on other devices and under autocast `nn.GRU` itself is used.
+On a CPU, `nn.GRU` differentiates every step separately, and each adds a matrix of the size of the
+weights to their gradient. Here only the chain from state to state is followed step by step;
+everything else is one product over all steps, and several layers advance together. The results are
+those of `nn.GRU` up to rounding. Without a gradient, on other devices and under autocast `nn.GRU`
+itself is used.
 """
 
 from __future__ import annotations
@@ -43,17 +44,12 @@ def together(
             layer(rows, first.unsqueeze(0))[0]
             for layer, rows, first in zip(layers, inputs, initial, strict=True)
         ]
+    weights = [layer.all_weights[0] for layer in layers]
     projected = torch.stack(
-        [
-            nn.functional.linear(rows.transpose(0, 1), layer.weight_ih_l0)
-            for layer, rows in zip(layers, inputs, strict=True)
-        ],
+        [rows.transpose(0, 1) @ own[0].t() for own, rows in zip(weights, inputs, strict=True)],
         dim=1,
     )
-    weight, bias, recurrent_bias = (
-        torch.stack([getattr(layer, name) for layer in layers])
-        for name in ("weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    )
+    weight, bias, recurrent_bias = (torch.stack([own[i] for own in weights]) for i in (1, 2, 3))
     first = torch.stack(list(initial))
     states = _States.apply(projected, weight, bias, recurrent_bias, first)  # type: ignore[no-untyped-call]
     return [found.transpose(0, 1) for found in states.unbind(1)]

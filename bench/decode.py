@@ -50,6 +50,7 @@ from keywright import lexicon, parts
 from keywright.config import Config, Part
 from keywright.data import minilm
 from keywright.data.batch import Batch, make_batch
+from keywright.data.retrieval import Index, entries
 from keywright.data.targets import Targets
 from keywright.decoding.decoder import Decoder
 from keywright.errors import KeywrightError
@@ -57,7 +58,7 @@ from keywright.lexicon import NULL, SPECIALS, Lexicon
 from keywright.lexicons.wordpieces import WordpieceVocabulary
 from keywright.lexicons.words import Vocabulary
 from keywright.nn.generator import Rows, Step
-from keywright.runs import build_model, paradigm
+from keywright.runs import build_model, model_class, paradigm
 from keywright.types import Document
 
 BATCHES = (1, 32)
@@ -128,7 +129,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     vocabulary = vocabulary_of(config, documents)
     kind = paradigm(config)
     torch.manual_seed(1)
-    model: Any = build_model(config, vocabulary).eval()
+    model: Any = build_model(config, vocabulary, index_of(config, documents)).eval()
     if arguments.decode == "greedy":
         scripts = scripts_of(documents, kind, model.rows_per_document, vocabulary, config)
         if arguments.generate:
@@ -205,6 +206,11 @@ def documents_of(lines: Sequence[corpus.Lines]) -> list[Document]:
             Document(id=str(number), title=title, body=body, keyphrases=tuple(gold), tokenised=True)
         )
     return documents
+
+
+def index_of(config: Config, documents: Sequence[Document]) -> Index | None:
+    """What a model retrieves from, if it does."""
+    return Index(entries(documents)) if model_class(config).retrieves else None
 
 
 def vocabulary_of(config: Config, documents: Sequence[Document]) -> Lexicon:

@@ -44,11 +44,19 @@ from torch.utils.flop_counter import FlopCounterMode
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import corpus
-from bench.decode import PRETRAINED, config_file, machine_peak, pretrained, vocabulary_of
+from bench.decode import (
+    PRETRAINED,
+    config_file,
+    index_of,
+    machine_peak,
+    pretrained,
+    vocabulary_of,
+)
 from keywright import config as configs
 from keywright import parts
 from keywright.config import Config, Part
 from keywright.data.batch import Batch, Batches
+from keywright.data.retrieval import Index
 from keywright.data.targets import Targets
 from keywright.lexicon import Lexicon
 from keywright.nn.model import Model
@@ -131,7 +139,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     length = config.data.max_source
     batches = list(Batches(documents, vocabulary, targets, size=size, max_source=length).epoch(0))
-    trainer = Trainer(config, vocabulary, targets)
+    trainer = Trainer(config, vocabulary, targets, index_of(config, documents))
     likelihood = trainer.objective(LIKELIHOOD)
     objective = trainer.objective(arguments.objective)
     for _ in range(WARM_UP if arguments.objective != LIKELIHOOD else 0):
@@ -153,12 +161,12 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 class Trainer:
     """A model, and updates of it by any objective."""
 
-    def __init__(self, config: Config, vocabulary: Lexicon, targets: Targets):
+    def __init__(self, config: Config, vocabulary: Lexicon, targets: Targets, index: Index | None):
         torch.manual_seed(1)
         self._config = config
         self._vocabulary = vocabulary
         self._targets = targets
-        self._model: Model = build_model(config, vocabulary).train()
+        self._model: Model = build_model(config, vocabulary, index).train()
         self._stage = config.train.stage[0]
         self._optimiser = optimisers.build(self._model, self._stage, "train.stage[0]")
         self._updates = count()

@@ -2,6 +2,7 @@
 
 config.toml         every setting, defaults included
 vocabulary.json     see `keywright.lexicon`
+retrieval.jsonl     the training documents that a model retrieves from; see `data.retrieval`
 run.json            versions, git commit, seed, digests of data and vocabulary
 best.safetensors    the weights of the best validation
 last.safetensors    the latest checkpoint: weights, optimiser, position
@@ -16,7 +17,7 @@ import importlib.metadata
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,16 +30,20 @@ import keywright
 from keywright import checkpoint, lexicon
 from keywright import config as configs
 from keywright.config import Config
+from keywright.data import retrieval
 from keywright.data.corpus import Digest
+from keywright.data.retrieval import Index
 from keywright.data.targets import Paradigm
 from keywright.decoding.options import STRATEGIES, STRATEGY
 from keywright.errors import ConfigError, DataError, KeywrightError
 from keywright.files import NOT_JSON, atomic_write, drafted, sha256
 from keywright.lexicon import Lexicon
 from keywright.nn.model import Model
+from keywright.types import Document
 
 CONFIG = "config.toml"
 VOCABULARY = "vocabulary.json"
+RETRIEVAL = "retrieval.jsonl"
 MANIFEST = "run.json"
 BEST = "best.safetensors"
 LAST = "last.safetensors"
@@ -74,6 +79,7 @@ class RunManifest(msgspec.Struct, frozen=True, kw_only=True):
     vocabulary: str  # its SHA-256
     train: Digest
     valid: Digest
+    retrieval: str | None = None  # SHA-256 of the documents that the model retrieves from
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ def load(folder: str | Path, weights: str | None = None) -> Run:
     config, vocabulary, manifest = read(folder)
     file = folder / (weights or (BEST if (folder / BEST).exists() else LAST))
     saved = checkpoint.load(file, manifest.vocabulary)
-    model = build_model(config, vocabulary)
+    model = build_model(config, vocabulary, load_index(folder, manifest))
     checkpoint.restore_model(model, saved.model, file)
     return Run(folder, config, vocabulary, model.eval())
 
@@ -135,14 +141,38 @@ def read(folder: Path) -> tuple[Config, Lexicon, RunManifest]:
     return config, vocabulary, manifest
 
 
+def load_index(folder: Path, manifest: RunManifest) -> Index | None:
+    """The documents that the model of a run retrieves from, if it does."""
+    if manifest.retrieval is None:
+        return None
+    path = folder / RETRIEVAL
+    if not path.is_file():
+        raise DataError(f"no such file; the model of {folder} retrieves from it", path)
+    if sha256(path) != manifest.retrieval:
+        raise DataError(f"is not the retrieval index that {MANIFEST} describes", path)
+    return retrieval.load(path)
+
+
 def create(
-    folder: Path, config: Config, vocabulary: Lexicon, train: Digest, valid: Digest
+    folder: Path,
+    config: Config,
+    vocabulary: Lexicon,
+    train: Digest,
+    valid: Digest,
+    documents: Iterable[Document] = (),
 ) -> RunManifest:
-    """Create a run folder, which appears under its name when it is complete."""
+    """Create a run folder, which appears under its name when it is complete.
+
+    `documents` are those that a model can retrieve from.
+    """
     with drafted(folder) as draft:
         write_whole(draft / CONFIG, configs.to_toml(config).encode())
         lexicon.save(vocabulary, draft / VOCABULARY)
         manifest = describe(config.train.seed, sha256(draft / VOCABULARY), train, valid)
+        if model_class(config).retrieves:
+            retrieval.save(documents, draft / RETRIEVAL)
+            digest = sha256(draft / RETRIEVAL)
+            manifest = msgspec.structs.replace(manifest, retrieval=digest)
         write_whole(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
     return manifest
 
@@ -230,9 +260,10 @@ def complete(config: Config) -> Config:
     return replace(config, model=configs.Part(config.model.name, table))
 
 
-def build_model(config: Config, vocabulary: Lexicon) -> Model:
+def build_model(config: Config, vocabulary: Lexicon, index: Index | None = None) -> Model:
     module, settings = configs.part(config.model, "keywright.models", "model")
     model: Model = module.build(settings, vocabulary)
+    model.index = index
     return model
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from keywright import parts
 from keywright.data.batch import Batch, make_batch
+from keywright.data.retrieval import Index, entries
 from keywright.data.targets import Targets, split
 from keywright.lexicon import EOS, NULL, PAD, SPECIALS, UNK, Lexicon, SpecialIds
 from keywright.lexicons.wordpieces import WordpieceVocabulary
@@ -38,6 +39,16 @@ DOCUMENTS = (
 UNKNOWN = ("zygofold", "quartzsand", "cranes", "salt")
 """Words that are not in the vocabulary, so that they can only be copied."""
 
+# Training documents that models retrieve from: one is similar to both documents, one to neither.
+SIMILAR = (
+    Document(
+        title="Paper boats",
+        body="Paper boats fold slowly and carry sand along the river.",
+        keyphrases=("paper boats", "river sand"),
+    ),
+    Document(title="Choirs", body="Singers rehearse motets.", keyphrases=("motets",)),
+)
+
 # Sizes that make training fast; a model that is not listed is tested with its defaults.
 TINY: dict[str, dict[str, Any]] = {
     name: {"embedding": 16, "encoder": 24, "decoder": 32, "dropout": 0.0}
@@ -50,6 +61,7 @@ TINY: dict[str, dict[str, Any]] = {
         "sensenet",
         "semi_multi",
         "para_net",
+        "kg_ke_kr_m",
     )
 }
 # States of so few units cannot be as orthogonal as those of the paper's 150.
@@ -60,6 +72,7 @@ TINY["pretrained_one2seq"] = {**TRANSFORMER, "positions": 64, "encoder_dropout":
 TINY["transformer_one2set"] = {**TINY["transformer_one2seq"], "slots": 8}
 TINY["para_net"] |= {"tag_embedding": 4, "tagger": "stopwords"}
 TINY["sensenet"] |= {"features": 8}
+TINY["kg_ke_kr_m"] |= {"bridge": "layer"}
 TINY["div_graph_pointer"] = {"width": 32, "layers": 2, "dropout": 0.0, "floor": 1e-3}
 TINY["exhird"] = {"embedding": 16, "encoder": 16}
 TINY["unikp"] = {**TRANSFORMER, "positions": 48, "target_positions": 16, "encoder_dropout": 0.0}
@@ -105,6 +118,7 @@ class Case:
         torch.manual_seed(seed)
         config = self.module.Config(**{**TINY.get(self.name, {}), **settings})
         model: Model = self.module.build(config, self.vocabulary)
+        model.index = Index(entries(SIMILAR)) if model.retrieves else None
         return model
 
     @property

@@ -14,7 +14,7 @@ from keywright.config import Count, Fraction
 from keywright.data.batch import Batch
 from keywright.errors import ConfigError
 from keywright.lexicon import Lexicon
-from keywright.nn.attention import AdditiveAttention
+from keywright.nn.attention import AdditiveAttention, Attention
 from keywright.nn.copy import first_positions, input_ids, log_probs
 from keywright.nn.model import Model
 from keywright.nn.rnn import BiGRU
@@ -29,6 +29,15 @@ class Config:
     encoder: Count = 150  # units of each direction
     decoder: Count = 150
     dropout: Fraction = 0.1
+
+
+def check_bridge(bridge: str, config: Config) -> None:
+    """An error if the decoder cannot start with a copy of the encoder's final states."""
+    if bridge == "copy" and config.decoder != 2 * config.encoder:
+        raise ValueError(
+            f"bridge 'copy' needs a decoder of 2 * encoder = {2 * config.encoder} units, not "
+            f"{config.decoder}"
+        )
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,8 @@ class State(TensorRows):
 
 class Recurrent(Model[Memory, State]):
     """The encoder, and what the decoders have in common."""
+
+    attention: Attention
 
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__()

@@ -17,7 +17,7 @@ from keywright.data.batch import Batch
 from keywright.lexicon import Lexicon
 from keywright.models import _recurrent
 from keywright.models._recurrent import Memory, Recurrent, State
-from keywright.nn.attention import attend
+from keywright.nn.attention import AdditiveAttention, attend
 from keywright.nn.copy import (
     GeneratorSizes,
     PointerGenerator,
@@ -44,11 +44,7 @@ class Config(_recurrent.Config):
     output: Literal["pointer_softmax", "pointer_generator"] = "pointer_softmax"
 
     def __post_init__(self) -> None:
-        if self.bridge == "copy" and self.decoder != 2 * self.encoder:
-            raise ValueError(
-                f"bridge 'copy' needs a decoder of 2 * encoder = {2 * self.encoder} units, not "
-                f"{self.decoder}"
-            )
+        _recurrent.check_bridge(self.bridge, self)
 
 
 @dataclass(frozen=True)
@@ -66,6 +62,7 @@ class Decoded:
 class CatSeq(Recurrent):
     paradigm = "one2seq"
     graphs: str | None = "recurrent"
+    attention: AdditiveAttention
     output: PointerSoftmax | PointerGenerator
 
     def __init__(self, config: Config, vocabulary: Lexicon):

@@ -1,4 +1,4 @@
-"""Additive attention (Bahdanau et al. 2015)."""
+"""Additive attention (Bahdanau et al. 2015), and the bilinear one of Luong et al. (2015)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from torch.autograd.function import once_differentiable
 from keywright.nn.copy import NEVER
 
 
-class AdditiveAttention(nn.Module):
+class Attention(nn.Module):
+    """Energies of queries over memories, whose `key` is computed once for all queries."""
+
+    key: nn.Linear
+
+
+class AdditiveAttention(Attention):
     """energy(q, m) = L1 tanh(L2 <q, m>), where L2 is split into a matrix for q and one for m.
 
     Equations 9 and 10 of Yuan et al. (2020). L1 has no bias, because the softmax would cancel it.
@@ -42,6 +48,18 @@ class AdditiveAttention(nn.Module):
         return _Energies.apply(  # type: ignore[no-untyped-call, no-any-return]
             queries, keys, self.energy.weight[0], counts, mask.sum(dim=1)
         )
+
+
+class GeneralAttention(Attention):
+    """energy(q, m) = q W m ("general" of Luong et al. 2015)."""
+
+    def __init__(self, query_size: int, memory_size: int):
+        super().__init__()
+        self.key = nn.Linear(memory_size, query_size, bias=False)
+
+    def forward(self, queries: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
+        """Energies [B, T, S] of queries [B, T, Q] over `keys` = `self.key(memory)` [B, S, Q]."""
+        return torch.bmm(queries, keys.transpose(1, 2)).masked_fill(~mask.unsqueeze(1), NEVER)
 
 
 def attend(energies: Tensor, memory: Tensor) -> Tensor:

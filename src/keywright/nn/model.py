@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from keywright.config import Data
 from keywright.data.batch import Batch
+from keywright.data.retrieval import Index
 from keywright.data.targets import Generated, Paradigm
 from keywright.lexicon import Lexicon
 from keywright.nn.generator import Memory, State, Step
@@ -46,6 +47,10 @@ class Model(nn.Module, ABC, Generic[Memory, State]):
     """Which phrases the targets contain; a model finds others in another way (see `predictor`)."""
     unlabelled: ClassVar[bool] = False
     """Whether it also learns from documents without keyphrases; otherwise they are an error."""
+    retrieves: ClassVar[bool] = False
+    """Whether it reads the keyphrases of similar training documents, which it finds in `index`."""
+    index: Index | None = None
+    """The training documents of a model that `retrieves`; it is saved in the run folder."""
     graphs: str | None = None
     """The module of `keywright.export.graphs` that writes this model's ONNX graphs. None: the model
     cannot be exported. A subclass that computes something else must set it again."""

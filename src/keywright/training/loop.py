@@ -100,7 +100,8 @@ class Trainer:
         self.watch: Watch = watch if processes.main else lambda status: None
         self.autocast = _autocast(self.config.train.precision, processes.device)
         seed_everything(self.config.train.seed)
-        self.model: Model = runs.build_model(self.config, setup.vocabulary).to(processes.device)
+        model = runs.build_model(self.config, setup.vocabulary, setup.index)
+        self.model: Model = model.to(processes.device)
         self.separate = SeparateStep(self.model.separate_parameters())
         self.state = State()
         self.resumed = self._load()

@@ -11,6 +11,7 @@ from keywright import lexicon, runs
 from keywright.config import Config
 from keywright.data import corpus
 from keywright.data.corpus import Corpus
+from keywright.data.retrieval import Index
 from keywright.data.targets import Targets
 from keywright.errors import ConfigError, DataError
 from keywright.lexicon import Lexicon
@@ -31,6 +32,7 @@ class Setup:
     targets: Targets
     training: Sequence[Document]
     valid: Sequence[Document]
+    index: Index | None  # what the model retrieves from
 
 
 def check(config: Config) -> Config:
@@ -72,7 +74,7 @@ def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> S
             config.data.vocabulary, training.documents
         )
         _rehearse(config, vocabulary, targets)
-        runs.create(folder, config, vocabulary, training.digest, valid.digest)
+        runs.create(folder, config, vocabulary, training.digest, valid.digest, training.documents)
     processes.wait()
     _, vocabulary, manifest = runs.read(folder)
     runs.require_same_data(training.digest, manifest.train, "data.train")
@@ -85,6 +87,7 @@ def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> S
         targets=targets,
         training=training.documents,
         valid=valid.documents,
+        index=runs.load_index(folder, manifest),
     )
 
 

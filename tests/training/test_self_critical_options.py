@@ -69,14 +69,14 @@ def sequences(length: int, prefix: tuple[int, ...] = ()) -> Iterator[tuple[int, 
         yield from sequences(length, (*prefix, token))
 
 
-def walk(of: Model, tokens: Sequence[int]) -> tuple[Tensor, list[float]]:
+def walk(of: Model, tokens: Sequence[int], temperature: float = 1.0) -> tuple[Tensor, list[float]]:
     """The probability of a sequence, and the entropies on its way."""
     memory = of.encode(BATCH)
     inputs, state = of.start(memory)
     log_prob, entropies = torch.zeros((), dtype=torch.float64), []
     for token in tokens:
         step = of.step(inputs, state, memory)
-        possible = step.log_probs[0, list(TOKENS)].log_softmax(0)
+        possible = (step.log_probs[0, list(TOKENS)] / temperature).log_softmax(0)
         log_prob = log_prob + possible[TOKENS.index(token)]
         entropies.append(-float((possible.exp() * possible).sum().detach()))
         inputs, state = torch.tensor([token]), step.state
@@ -120,10 +120,10 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 class Enumerated:
     """All sequences up to a length, their probabilities and entropies."""
 
-    def __init__(self, length: int = 3):
+    def __init__(self, length: int = 3, temperature: float = 1.0):
         self.policy = policy()
         self.sequences = list(sequences(length))
-        walked = [walk(self.policy, tokens) for tokens in self.sequences]
+        walked = [walk(self.policy, tokens, temperature) for tokens in self.sequences]
         self.probabilities = torch.stack([probability for probability, _ in walked])
         self.entropies = [entropies for _, entropies in walked]
         assert float(self.probabilities.detach().sum()) == pytest.approx(1)
@@ -277,6 +277,12 @@ def test_of_a_share_of_the_likelihood(
     own = gradients(enumerated.policy.loss(BATCH).total, enumerated.policy)
     exact = enumerated.exact(values(enumerated, arbitrary))
     assert_equal(ours, [0.7 * a + 0.3 * b for a, b in zip(exact, own, strict=True)])
+
+
+def test_of_a_temperature(scripted: list[tuple[int, ...]]) -> None:
+    cold = Enumerated(length=2, temperature=0.5)
+    ours = cold.expected(objective(temperature=0.5, max_length=2), scripted)
+    assert_equal(ours, cold.exact(values(cold, arbitrary)))
 
 
 @pytest.mark.parametrize("by_phrase", [False, True])

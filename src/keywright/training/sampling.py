@@ -37,12 +37,18 @@ class Samples:
         return self.entropies.sum(1) / torch.tensor(lengths).to(self.entropies)
 
 
-def sample(model: Generator, batch: Batch, rules: DecodingRules, draws: Tensor) -> Samples:
+def sample(
+    model: Generator,
+    batch: Batch,
+    rules: DecodingRules,
+    draws: Tensor,
+    temperature: float = 1.0,
+) -> Samples:
     """Draw sequences for every document; `draws` [R, max_length] are random numbers in [0, 1).
 
     R is a multiple of the number of documents. The distribution is the model's own, in its current
-    mode, restricted to the tokens that the rules allow and normalised again. Gradients are recorded
-    unless they are disabled.
+    mode, restricted to the tokens that the rules allow, to the power 1 / `temperature`, and
+    normalised again. Gradients are recorded unless they are disabled.
     """
     steps = iter(draws.to(batch.source.device).T)
 
@@ -50,7 +56,7 @@ def sample(model: Generator, batch: Batch, rules: DecodingRules, draws: Tensor) 
         return draw(log_probs, next(steps)[rows])
 
     repeated = _Repeated(model, len(draws) // len(batch))
-    return _record(repeated, batch, rules, choose, len(draws))
+    return _record(repeated, batch, rules, choose, len(draws), temperature)
 
 
 @torch.no_grad()
@@ -60,11 +66,18 @@ def most_likely(model: Generator, batch: Batch, rules: DecodingRules) -> Samples
 
 
 def _record(
-    model: Generator, batch: Batch, rules: DecodingRules, choose: Choose, rows: int
+    model: Generator,
+    batch: Batch,
+    rules: DecodingRules,
+    choose: Choose,
+    rows: int,
+    temperature: float = 1.0,
 ) -> Samples:
     recorded: list[tuple[Tensor, Tensor, Tensor]] = []
 
     def recording(log_probs: Tensor, numbers: Tensor) -> Tensor:
+        if temperature != 1:
+            log_probs = log_probs / temperature
         tokens = choose(log_probs.detach(), numbers)
         chosen = log_probs.gather(1, tokens[:, None]).squeeze(1) - log_probs.logsumexp(1)
         recorded.append((numbers, chosen, entropy(log_probs.detach())))

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from keywright import reward as rewards
-from keywright.config import PACKAGE, Count, Fraction, Part
+from keywright.config import PACKAGE, Count, Fraction, Part, Positive
 from keywright.data.batch import Batch
 from keywright.decoding import phrases
 from keywright.decoding.options import Options
@@ -61,6 +61,9 @@ class Config:
         default_factory=lambda: Part("f1"), metadata={PACKAGE: "keywright.rewards"}
     )
     samples: Count = 1  # sequences sampled for each document
+    # The policy is the model's distribution to the power 1 / temperature, normalised. Below 1 its
+    # samples resemble what greedy decoding finds, and so does what is learnt from them.
+    temperature: Positive = 1.0
     # What a sample is compared with: greedy decoding, or the mean of the document's other samples.
     baseline: Literal["greedy", "leave_one_out"] = "greedy"
     # separate: present and absent phrases have rewards of their own, which needs data.mark_absent.
@@ -178,7 +181,8 @@ class SelfCritical(Objective):
         """The sequences of one update, `samples` for each document."""
         seed = derive(self._context.seed, position.stage, position.update)
         rows, length = self._config.samples, self._config.max_length
-        return sample(model, batch, self._rules, uniform(seed, batch.documents, rows, length))
+        draws = uniform(seed, batch.documents, rows, length)
+        return sample(model, batch, self._rules, draws, self._config.temperature)
 
     def decode(self, model: Model, batch: Batch) -> Samples:
         """The sequence that each document's samples are compared with."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from keywright.nn.attention import AdditiveAttention, attend
+from keywright.nn.attention import AdditiveAttention, GeneralAttention, attend
 from keywright.nn.copy import NEVER
 from keywright.nn.coverage import CoverageAttention, ReviewAttention
 
@@ -106,3 +106,11 @@ def test_queries_have_a_bias() -> None:
     features = (pairs @ weight.T + attention.query.bias).tanh()
     expected = attention.energy(features).squeeze(3).masked_fill(~MASK.unsqueeze(1), NEVER)
     assert torch.allclose(attention(queries, attention.key(memory), MASK), expected)
+
+
+def test_general_attention_is_bilinear() -> None:
+    _, queries, memory = setup()
+    attention = GeneralAttention(3, 5).double()
+    got = attention(queries, attention.key(memory), MASK)
+    expected = torch.einsum("btq,qm,bsm->bts", queries, attention.key.weight, memory)
+    assert torch.allclose(got, expected.masked_fill(~MASK.unsqueeze(1), NEVER))

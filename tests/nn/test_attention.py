@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from keywright.nn.attention import AdditiveAttention, attend
+from keywright.nn.attention import AdditiveAttention, GeneralAttention, attend
 from keywright.nn.copy import NEVER
 from keywright.nn.coverage import CoverageAttention, ReviewAttention
 
@@ -121,3 +121,11 @@ def test_energies_of_extreme_queries_and_keys_are_finite() -> None:
     energies.sum().backward()
     assert queries.grad is not None
     assert torch.isfinite(queries.grad).all()
+
+
+def test_general_attention_is_bilinear() -> None:
+    _, queries, memory = setup()
+    attention = GeneralAttention(3, 5).double()
+    got = attention(queries, attention.key(memory), MASK)
+    expected = torch.einsum("btq,qm,bsm->bts", queries, attention.key.weight, memory)
+    assert torch.allclose(got, expected.masked_fill(~MASK.unsqueeze(1), NEVER))

@@ -42,9 +42,8 @@ def load(path: str | None, extractor: str, kind: type[T]) -> T:
     """What was learned. An error says what to do if nothing was, or if the file is another one."""
     if path is None:
         raise ConfigError(
-            f"{extractor} has to learn from documents with keyphrases first: keywright "
-            f"fit-extractor {extractor} --documents FILE --output {extractor}.json, then "
-            f"--set fitted={extractor}.json"
+            f"{extractor} has to learn from documents first: keywright fit-extractor {extractor} "
+            f"--documents FILE --output {extractor}.json, then --set fitted={extractor}.json"
         )
     try:
         saved = msgspec.json.decode(read_text(path), type=Saved)

@@ -214,7 +214,7 @@ def _same_piece(last: _Character, character: _Character) -> bool:
     return near and -size < character.left - last.right < _NEW_SEGMENT * size
 
 
-def _logical(text: str) -> str:
+def logical(text: str) -> str:
     """Text that was drawn from left to right, in the order in which it is read.
 
     pdfium gives Hebrew and Arabic as they stand on the page. Within them, numbers and words of
@@ -239,7 +239,7 @@ def _line(piece: list[_Character]) -> Line:
     heights = Counter((character.base, character.size) for character in piece)
     base, size = max(heights, key=lambda height: (heights[height], height[1]))
     return Line(
-        _logical("".join(words)),
+        logical("".join(words)),
         min(character.left for character in piece),
         max(character.right for character in piece),
         base,

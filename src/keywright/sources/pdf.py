@@ -22,6 +22,8 @@ MIN_CHARACTERS = 20
 MAX_TITLE = 400  # characters
 MOST_SPLITS = 3  # of a page into two columns, of these into two columns, ...
 MOST_PLACES = 100  # where a column may begin
+LARGE = 1.12  # times the size of the text, as a title is
+LARGER = 1.05  # if the title is also centred
 TITLE_LINES = 100  # of the first page, among which its title is
 COLUMN_LINES = 4  # the fewest lines of a column
 BY_ROWS = 0.4  # changes of sides per row from which on the file has rows, not columns
@@ -210,8 +212,21 @@ def _side_by_side(left: Sequence[Line], right: Sequence[Line]) -> bool:
 
 
 def _top_down(lines: Sequence[Line]) -> list[Line]:
-    """Top to bottom; the pieces of a row are put together, from left to right."""
-    return [_merged([lines[number] for number in row]) for row in _rows(lines)]
+    """Top to bottom; the pieces of a row are put together, from left to right.
+
+    Pieces in very different print do not belong together, as a title and the links beside it.
+    """
+    found: list[Line] = []
+    for row in _rows(lines):
+        pieces = [lines[row[0]]]
+        for number in row[1:]:
+            if 0.7 < lines[number].size / pieces[-1].size < 1.4:
+                pieces.append(lines[number])
+            else:
+                found.append(_merged(pieces))
+                pieces = [lines[number]]
+        found.append(_merged(pieces))
+    return found
 
 
 def _rows(lines: Sequence[Line]) -> list[list[int]]:
@@ -261,11 +276,29 @@ def without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
         if len(found) > enough or shape == "#"
     }
     kept = []
-    for page in pages:
+    for number, page in enumerate(pages):
         edge = [line for line in _edge(page) if line.size <= largest.get(_shape(line), 0.0)]
+        if number == 0:  # the title itself may stand in a frame that all pages have
+            body = median(line.size for line in page) if page else 0.0
+            edge = [line for line in edge if line.size < LARGE * body]
         dropped = set(map(id, edge))
         kept.append([line for line in page if id(line) not in dropped])
-    return kept if any(kept) else list(pages)  # if nothing else is left, it was the text
+    kept = kept if any(kept) else list(pages)  # if nothing else is left, it was the text
+    return _frames_once(kept, enough)
+
+
+def _frames_once(pages: Sequence[list[Line]], enough: float) -> list[list[Line]]:
+    """With lines that many pages have in the same place, such as links in a frame, read once."""
+    places = [
+        [(_shape(line), round(line.left), round(line.base)) for line in page] for page in pages
+    ]
+    counts = Counter(place for page in places for place in set(page))
+    seen: set[tuple[str, int, int]] = set()
+    kept = []
+    for page, placed in zip(pages, places, strict=True):
+        kept.append([line for line, place in zip(page, placed, strict=True) if place not in seen])
+        seen.update(place for place in placed if counts[place] > enough)
+    return kept
 
 
 def _shape(line: Line) -> str:
@@ -309,15 +342,26 @@ def find_title(page: Sequence[Line]) -> list[Line]:
         return []
     largest = max(line.size for line in wordy)
     body_size = median(line.size for line in page)
-    if largest < 1.12 * body_size:
-        return []
+    clear = largest >= LARGE * body_size
     title: list[Line] = []
     for line in page:
-        if line in wordy and line.size > 0.88 * largest:
+        if line in wordy and line.size > (0.88 if clear else 0.97) * largest:
             title.append(line)
-        elif title:
+        elif title and line.left < max(line.right for line in title):
             break  # a second block of large print is a drop cap or a section
+    if not clear and not (largest > LARGER * body_size and _centred(title, page)):
+        return []
     return title if sum(len(line.text) for line in title) < MAX_TITLE else []
+
+
+def _centred(title: Sequence[Line], page: Sequence[Line]) -> bool:
+    """Whether lines are in the middle of the page, away from both margins."""
+    left, right = min(line.left for line in page), max(line.right for line in page)
+    for line in title:
+        margins = line.left - left, right - line.right
+        if min(margins) < 2 * line.size or abs(margins[0] - margins[1]) > 2 * line.size:
+            return False
+    return True
 
 
 def paragraphs(pages: Iterable[Sequence[Line]]) -> list[str]:

@@ -125,9 +125,9 @@ def _gutter(lines: Sequence[Line]) -> float | None:
         if edge is None:
             continue
         place = (edge + at) / 2
-        beside = _lines_beside(lines, order, place)
-        crossing = sum(not _side(line, place) for line in lines)
-        rank = (beside - crossing, min(at - edge, 3 * size), -place)
+        sides = [_side(line, place) for line in lines]
+        beside = _lines_beside(lines, order, sides)
+        rank = (beside - sides.count(0), min(at - edge, 3 * size), -place)
         if beside and (best is None or rank > best):
             best = rank
     return None if best is None else -best[2]
@@ -135,7 +135,9 @@ def _gutter(lines: Sequence[Line]) -> float | None:
 
 def _side(line: Line, gutter: float) -> int:
     """-1 for a line left of the gutter, 1 for one right of it, 0 for one that crosses it."""
-    beyond = (line.right - gutter) / (line.right - line.left or 1.0)
+    if line.left >= gutter or line.right <= gutter:
+        return 1 if line.left >= gutter else -1
+    beyond = (line.right - gutter) / (line.right - line.left)
     return (beyond > 1 - OVERFULL) - (beyond < OVERFULL)
 
 
@@ -151,9 +153,8 @@ def _bands(order: Sequence[int], sides: Sequence[int]) -> Iterator[tuple[list[in
     yield sorted(band), None
 
 
-def _lines_beside(lines: Sequence[Line], order: Sequence[int], gutter: float) -> int:
-    """How many lines stand in columns beside this gutter, where no line crosses it."""
-    sides = [_side(line, gutter) for line in lines]
+def _lines_beside(lines: Sequence[Line], order: Sequence[int], sides: Sequence[int]) -> int:
+    """How many lines stand in columns beside a gutter, where no line crosses it."""
     total = 0
     for band, _ in _bands(order, sides):
         left, right = _wordy(lines, sides, band)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from ctypes import addressof, byref, c_double, c_float
+from ctypes import CFUNCTYPE, byref, c_double, c_float, c_int, c_void_p, cast
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -104,26 +104,30 @@ def _characters(page: Any) -> Iterator[_Character]:
     from pypdfium2 import raw
 
     text = page.get_textpage()
+    handle = text.raw
     turned = page.get_rotation() // 90
     left_edge, bottom_edge, right_edge, top_edge = _seen(page)
     box, x, y = raw.FS_RECTF(), c_double(), c_double()
     to_box, to_x, to_y = byref(box), byref(x), byref(y)
-    styles: dict[Any, tuple[float, bool]] = {}
+    # As an address: making an object of every pointer would take longer than the call.
+    owner_of = CFUNCTYPE(c_void_p, raw.FPDF_TEXTPAGE, c_int)(
+        cast(raw.FPDFText_GetTextObject, c_void_p).value or 0
+    )
+    styles: dict[int | None, tuple[float, bool]] = {}
     blank = False
-    for index in range(raw.FPDFText_CountChars(text)):
-        code = raw.FPDFText_GetUnicode(text, index)
+    for index in range(raw.FPDFText_CountChars(handle)):
+        code = raw.FPDFText_GetUnicode(handle, index)
         if (code <= 32 and code != _HYPHEN) or code == _NO_BREAK:
             blank = True
             continue
-        raw.FPDFText_GetLooseCharBox(text, index, to_box)
-        raw.FPDFText_GetCharOrigin(text, index, to_x, to_y)
+        raw.FPDFText_GetLooseCharBox(handle, index, to_box)
+        raw.FPDFText_GetCharOrigin(handle, index, to_x, to_y)
         if not (left_edge <= x.value <= right_edge and bottom_edge <= y.value <= top_edge):
             continue  # hidden beyond the page, as slides do with what appears later
-        owner = raw.FPDFText_GetTextObject(text, index)
-        key = addressof(owner.contents) if owner else None
-        if key not in styles:
-            styles[key] = _style(owner, turned)
-        size, upright = styles[key]
+        owner = owner_of(handle, index)
+        if owner not in styles:
+            styles[owner] = _style(cast(owner, raw.FPDF_PAGEOBJECT), turned)
+        size, upright = styles[owner]
         left, right, base = _turned(box, y.value, x.value, turned)
         letter = chr(code) if code < 0xD800 or 0xE000 <= code <= 0x10FFFF else "\ufffd"
         letter = _LIGATURES.get(letter, letter)

@@ -29,6 +29,8 @@ from keywright.data.documents import read_documents
 from keywright.errors import KeywrightError
 from keywright.tables import Row, titled
 
+OTHERS = ("of the plain call", "MB", "killed after", "resumed")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -39,7 +41,7 @@ def main() -> None:
     options = parser.parse_args()
     texts = list(texts_of(options.documents, options.rows))
     plain = plain_call(texts, options.model)
-    rows: list[Row] = [{"": "plain call", "rows/s": f"{plain:.0f}"}]
+    rows: list[Row] = [{"": "plain call", "rows/s": f"{plain:.0f}", **dict.fromkeys(OTHERS, "")}]
     for suffix in (".csv", ".parquet"):
         with tempfile.TemporaryDirectory() as folder:
             rows.append(measured(Path(folder), suffix, texts, options.model, plain))
@@ -73,13 +75,11 @@ def measured(folder: Path, suffix: str, texts: Sequence[str], model: str, plain:
     if rows_of(killed) != rows_of(whole):
         raise KeywrightError(f"{killed}: differs from the table that was not interrupted")
     speed = len(texts) / seconds
+    others = (f"{100 * speed / plain:.0f}%", f"{memory:.0f}", f"{100 * done:.0f}%", "the same rows")
     return {
         "": suffix[1:],
         "rows/s": f"{speed:.0f}",
-        "of the plain call": f"{100 * speed / plain:.0f}%",
-        "MB": f"{memory:.0f}",
-        "killed after": f"{100 * done:.0f}%",
-        "resumed": "the same rows",
+        **dict(zip(OTHERS, others, strict=True)),
     }
 
 

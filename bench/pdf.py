@@ -1,7 +1,8 @@
 """How PDF files of Debian's documentation packages are read, beside poppler's pdftotext.
 
     apt-get install poppler-utils
-    packages="texlive-base texlive-latex-base-doc texlive-publishers-doc asymptote-doc auctex"
+    packages="texlive-base texlive-latex-base-doc texlive-publishers-doc texlive-humanities-doc"
+    packages="$packages asymptote-doc auctex"
     for package in $packages; do apt-get download $package && dpkg -x ${package}_*.deb root; done
     python -m bench.pdf --root root
 
@@ -53,7 +54,7 @@ TITLES = {
     DOC + "latex/jmlr/pmlr-sample.pdf": "Full Title of Article This Title Has A Line Break",
     DOC + "latex/jpsj/injpsj2.pdf": (
         "Instructions for the Preparation of a Manuscript for the Journal of the Physical Society "
-        "of Japan using LATEX2ε"
+        "of Japan"
     ),
     DOC + "latex/latex-lab/documentmetadata-support-code.pdf": "The documentmetadata-support code",
     DOC + "latex/llncs/llncsdoc.pdf": (

@@ -71,6 +71,13 @@ def test_the_python_guide_has_every_public_name() -> None:
         assert method.startswith("_") or f"`{method}" in text, method
 
 
+def test_the_reference_has_every_public_name() -> None:
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    for name in keywright.__all__:
+        module = getattr(keywright, name).__module__
+        assert f"::: {module}.{name}\n" in text, f"{module}.{name}"
+
+
 @pytest.mark.parametrize(
     "command",
     sorted({line for _, _, code in blocks("sh") for line in code.splitlines() if line}),

@@ -66,7 +66,7 @@ def test_the_readme_quotes_the_benchmarks() -> None:
 
 
 def test_the_table_of_the_readme_has_the_figures_of_the_benchmarks() -> None:
-    """Its columns are keywright, KeyBERT, YAKE; pke and OpenNMT-kpg have not been measured."""
+    """Its columns are keywright, KeyBERT, YAKE, pke; OpenNMT-kpg has not been measured."""
     found = {cells[0]: tuple(cells[1:4]) for cells in rows(read("README.md")) if len(cells) == 6}
     for corpus in ("KP20k", "Inspec", "SemEval"):
         figures = [measured()[corpus, system] for system in ("default", "keybert", "yake")]
@@ -79,6 +79,18 @@ def test_the_table_of_the_readme_has_the_figures_of_the_benchmarks() -> None:
     )
     ours, yake, keybert = speed[3:6]
     assert found["documents per second (170 words, one thread)"] == (ours, keybert, yake)
+
+
+def test_the_table_of_the_readme_has_the_figures_of_pke() -> None:
+    section = read("docs/benchmarks.md").partition("## pke\n")[2].partition("\n## ")[0]
+    pke = {cells[0].partition(",")[0]: cells[1:] for cells in rows(section) if len(cells) == 3}
+    found = {cells[0]: cells[4] for cells in rows(read("README.md")) if len(cells) == 6}
+    for corpus in ("KP20k", "Inspec", "SemEval"):
+        assert found[f"{corpus}, present F1@5"] == pke[corpus][0]
+    assert found["KP20k, present F1@M"] == pke["KP20k"][1]
+    speeds = re.findall(r"\d+\.\d+", found["documents per second (170 words, one thread)"])
+    assert len(speeds) == 2
+    assert all(speed in section for speed in speeds)
 
 
 def test_the_model_card_has_the_figures_of_the_benchmarks() -> None:

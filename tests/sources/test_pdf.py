@@ -10,6 +10,7 @@ import pytest
 from bench.pdf import TITLES, judge
 
 from keywright.sources import read_content
+from keywright.sources._pdf_page import logical
 from keywright.types import Document
 from tests.sources.pdf_maker import Text, make_pdf, pdf_of
 
@@ -17,11 +18,9 @@ FILLER = [
     Text("Bees dance in the sun and tell the others where they found the flowers.", 60, y)
     for y in range(560, 440, -12)
 ]
-# Files whose order differs from both of pdftotext's: reference cards in three columns, tables, and
-# a page with notes in its margin.
-OTHER_ORDER = {"asyRefCard", "summary4-2", "apssamp", "asmeconf-fontspec", "elsdoc"}
-OTHER_WORDS = {"beamer-verona-default", "elsdoc"}  # vertical letters; text in pictures
-OTHER_TITLE = {"elsdoc", "injpsj2", "scrjrnl"}  # in a margin; no larger than the text; a wide kern
+# A frame of links around every page, and cut pictures of pages whose hidden text is over the text:
+# pdftotext, pdftotext -raw and mutool agree with each other on 82% to 83% of its order only.
+UNCLEAR = {"elsdoc"}
 ROOT = Path(os.environ.get("DEBIAN_ROOT", "/"))
 
 
@@ -161,6 +160,74 @@ def test_a_turned_page_is_read_as_it_is_seen() -> None:
     ]
 
 
+def test_text_beyond_the_edge_of_the_page_is_not_read() -> None:
+    """Slides keep there what they show later; a word that the edge cuts is complete."""
+    hidden = [Text("Wasps are hidden", 2000, 700), Text("Hornets are below", 60, -300)]
+    assert read([*hidden, Text("Honeybees", 570, 700), *FILLER]).text.startswith("Honeybees\n")
+
+
+COLUMNS = [
+    Text(words, x, 500 - 12 * number)
+    for x, words in ((50, "Left lines of text"), (320, "Right lines of text"))
+    for number in range(8)
+]
+
+
+def test_columns_below_many_lines_across_them() -> None:
+    across = [
+        Text("A line of the front matter that is across the columns", 190, 740 - 12 * n)
+        for n in range(18)
+    ]
+    words = read([*across, *COLUMNS]).text.split()
+    assert [word for word in words if word in ("Left", "Right")] == ["Left"] * 8 + ["Right"] * 8
+
+
+def test_a_table_below_columns_is_read_by_rows() -> None:
+    cells = [
+        Text(f"row{n} {words}", x, 380 - 12 * n)
+        for n in range(9)
+        for x, words in ((50, "name"), (200, "and what it is good for, at some length"))
+    ]
+    words = read([*COLUMNS, *cells]).text.split()
+    assert [word for word in words if word in ("Left", "Right")] == ["Left"] * 8 + ["Right"] * 8
+    assert [word for word in words if word.startswith("row")] == [
+        f"row{n}" for n in range(9) for _ in range(2)
+    ]
+
+
+def test_a_centred_title_that_is_little_larger_than_the_text() -> None:
+    title = [Text("A complete account of bees", 145, 700, 11), Text("that dance", 190, 687, 11)]
+    assert read([*title, *FILLER]).title == "A complete account of bees that dance"
+    moved = [text._replace(x=60) for text in title]
+    assert read([*moved, *FILLER]).title == ""
+
+
+def test_a_title_in_a_frame_of_all_pages() -> None:
+    frame = [
+        Text("How bees dance", 60, 760, 18),
+        Text("and why", 60, 740, 18),
+        *(Text(f"link {word}", 400, y) for word, y in (("one", 766), ("two", 754), ("three", 742))),
+    ]
+    bodies = [[text._replace(words=f"{n} {text.words}") for text in FILLER] for n in "abcdef"]
+    found = read(*([*frame, *body] for body in bodies))
+    assert found.title == "How bees dance and why"
+    assert found.body.count("link three") == 1
+
+
+@pytest.mark.parametrize(
+    ("drawn", "read"),
+    [
+        ("םולש", "שלום"),
+        ("םלוע םולש", "שלום עולם"),
+        ("(2022 PDF) םלוע", "עולם (2022 PDF)"),
+        ("the word םולש means peace", "the word שלום means peace"),
+        ("plain (text) é", "plain (text) é"),
+    ],
+)
+def test_scripts_from_right_to_left_are_in_the_order_of_reading(drawn: str, read: str) -> None:
+    assert logical(drawn) == read
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed")
 @pytest.mark.parametrize("name", TITLES, ids=lambda name: Path(name).stem)
@@ -169,7 +236,6 @@ def test_real_files(name: str) -> None:
     if not (ROOT / name).exists():
         pytest.skip(f"{name} is not installed")
     found, stem = judge(ROOT / name), Path(name).stem
-    assert found.words >= (0.8 if stem in OTHER_WORDS else 0.98)
-    assert found.order >= (0.65 if stem in OTHER_ORDER else 0.95)
-    if stem not in OTHER_TITLE:
-        assert found.title == TITLES[name]
+    assert found.words >= (0.97 if stem in UNCLEAR else 0.98)
+    assert found.order >= (0.89 if stem in UNCLEAR else 0.95)
+    assert found.title == TITLES[name]

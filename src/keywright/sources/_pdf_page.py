@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from ctypes import addressof, byref, c_double, c_float
+from ctypes import CFUNCTYPE, byref, c_double, c_float, c_int, c_void_p, cast
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,10 +19,17 @@ _ACCENTS = {
 }  # fmt: skip
 _DOTLESS = {"ı": "i", "ȷ": "j"}
 _LIGATURES = {"ﬁ": "fi", "ﬂ": "fl", "ﬀ": "ff", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st"}
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
+_RIGHT_TO_LEFT_RUN = re.compile(f"{_RIGHT_TO_LEFT.pattern}(?:[^\\w]*{_RIGHT_TO_LEFT.pattern})*")
+_LEFT_TO_RIGHT_RUN = re.compile(
+    r"(?:(?!PATTERN)\w)(?:[^\w]*(?!PATTERN)\w)*".replace("PATTERN", _RIGHT_TO_LEFT.pattern)
+)
+_MIRRORED = str.maketrans("()[]{}", ")(][}{")
 _NEW_SEGMENT = 1.2  # blank between two pieces of a line, in heights of the line
 _TOUCHING = 0.6  # less than the blank between columns
 _NEW_WORD = 0.2
 _USUAL_SIZE = 10.0
+_CUT = 12.0  # points beyond the edge of a page
 _HYPHEN, _NO_BREAK = 2, 0xA0  # pdfium writes 2 for a hyphen at the end of a line
 
 
@@ -96,29 +104,42 @@ def _characters(page: Any) -> Iterator[_Character]:
     from pypdfium2 import raw
 
     text = page.get_textpage()
+    handle = text.raw
     turned = page.get_rotation() // 90
+    left_edge, bottom_edge, right_edge, top_edge = _seen(page)
     box, x, y = raw.FS_RECTF(), c_double(), c_double()
     to_box, to_x, to_y = byref(box), byref(x), byref(y)
-    styles: dict[Any, tuple[float, bool]] = {}
+    # As an address: making an object of every pointer would take longer than the call.
+    owner_of = CFUNCTYPE(c_void_p, raw.FPDF_TEXTPAGE, c_int)(
+        cast(raw.FPDFText_GetTextObject, c_void_p).value or 0
+    )
+    styles: dict[int | None, tuple[float, bool]] = {}
     blank = False
-    for index in range(raw.FPDFText_CountChars(text)):
-        code = raw.FPDFText_GetUnicode(text, index)
+    for index in range(raw.FPDFText_CountChars(handle)):
+        code = raw.FPDFText_GetUnicode(handle, index)
         if (code <= 32 and code != _HYPHEN) or code == _NO_BREAK:
             blank = True
             continue
-        raw.FPDFText_GetLooseCharBox(text, index, to_box)
-        raw.FPDFText_GetCharOrigin(text, index, to_x, to_y)
-        owner = raw.FPDFText_GetTextObject(text, index)
-        key = addressof(owner.contents) if owner else None
-        if key not in styles:
-            styles[key] = _style(owner, turned)
-        size, upright = styles[key]
+        raw.FPDFText_GetLooseCharBox(handle, index, to_box)
+        raw.FPDFText_GetCharOrigin(handle, index, to_x, to_y)
+        if not (left_edge <= x.value <= right_edge and bottom_edge <= y.value <= top_edge):
+            continue  # hidden beyond the page, as slides do with what appears later
+        owner = owner_of(handle, index)
+        if owner not in styles:
+            styles[owner] = _style(cast(owner, raw.FPDF_PAGEOBJECT), turned)
+        size, upright = styles[owner]
         left, right, base = _turned(box, y.value, x.value, turned)
         letter = chr(code) if code < 0xD800 or 0xE000 <= code <= 0x10FFFF else "\ufffd"
         letter = _LIGATURES.get(letter, letter)
         yield _Character(letter, left, right, base, size, blank, upright)
         blank = False
     text.close()
+
+
+def _seen(page: Any) -> tuple[float, float, float, float]:
+    """The page and a little more, so that words which its edge cuts are complete."""
+    left, bottom, right, top = page.get_bbox()
+    return left - _CUT, bottom - _CUT, right + _CUT, top + _CUT
 
 
 def _style(owner: Any, turned: int) -> tuple[float, bool]:
@@ -191,8 +212,23 @@ def _same_piece(last: _Character, character: _Character) -> bool:
     size = max(last.size, character.size)
     if not character.upright:
         return not (character.after_space and abs(character.left - last.left) > size)
+    if (last.left, last.right) == (character.left, character.right):
+        return True  # both letters of a ligature have its box, which may be wide
     near = abs(last.base - character.base) < 0.5 * size
     return near and -size < character.left - last.right < _NEW_SEGMENT * size
+
+
+def logical(text: str) -> str:
+    """Text that was drawn from left to right, in the order in which it is read.
+
+    pdfium gives Hebrew and Arabic as they stand on the page. Within them, numbers and words of
+    other scripts run from left to right.
+    """
+    if text.isascii() or not _RIGHT_TO_LEFT.search(text):
+        return text
+    if 2 * len(_RIGHT_TO_LEFT.findall(text)) < sum(map(str.isalpha, text)):
+        return _RIGHT_TO_LEFT_RUN.sub(lambda run: run[0][::-1], text)
+    return _LEFT_TO_RIGHT_RUN.sub(lambda run: run[0][::-1], text[::-1]).translate(_MIRRORED)
 
 
 def _line(piece: list[_Character]) -> Line:
@@ -207,7 +243,7 @@ def _line(piece: list[_Character]) -> Line:
     heights = Counter((character.base, character.size) for character in piece)
     base, size = max(heights, key=lambda height: (heights[height], height[1]))
     return Line(
-        "".join(words),
+        logical("".join(words)),
         min(character.left for character in piece),
         max(character.right for character in piece),
         base,

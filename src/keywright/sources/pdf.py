@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from statistics import median
 
 from keywright.errors import DataError
@@ -21,8 +22,11 @@ MIN_CHARACTERS = 20
 MAX_TITLE = 400  # characters
 MOST_SPLITS = 3  # of a page into two columns, of these into two columns, ...
 MOST_PLACES = 100  # where a column may begin
+LARGE = 1.12  # times the size of the text, as a title is
+LARGER = 1.05  # if the title is also centred
 TITLE_LINES = 100  # of the first page, among which its title is
 COLUMN_LINES = 4  # the fewest lines of a column
+BY_ROWS = 0.4  # changes of sides per row from which on the file has rows, not columns
 OVERFULL = 0.1  # the share of a line that may reach into the next column
 WORDY = 15  # characters of a line that is not a number, a formula or a cell of a table
 _HYPHENATED = re.compile(r"(?<=[a-zà-öø-ÿ])[-\u00ad\u2010\ufffe\x02]$")
@@ -79,34 +83,40 @@ def _each_page(pdf: Iterable[object]) -> Iterator[list[Line]]:
 
 
 def ordered(lines: Sequence[Line], depth: int = MOST_SPLITS) -> list[Line]:
-    """Lines in reading order: top to bottom, or by column between lines that span both columns."""
+    """Lines in reading order: top to bottom, or by column between lines that span both columns.
+
+    `lines` are in the order of the file.
+    """
     gutter = _gutter(lines) if depth else None
     if gutter is None:
         return _top_down(lines)
+    sides = [_side(line, gutter) for line in lines]
     found: list[Line] = []
-    left: list[Line] = []
-    right: list[Line] = []
-    for line in _top_down(lines, merge=False):
-        beyond = (line.right - gutter) / (line.right - line.left or 1.0)
-        if beyond < OVERFULL:
-            left.append(line)
-        elif beyond > 1 - OVERFULL:
-            right.append(line)
-        else:
-            found += [*ordered(left, depth - 1), *ordered(right, depth - 1), line]
-            left, right = [], []
-    return [*found, *ordered(left, depth - 1), *ordered(right, depth - 1)]
+    for band, across in _bands(_downwards(lines), sides):
+        groups = [band]
+        if not _by_rows(lines, sides, band):
+            groups = [[number for number in band if sides[number] == side] for side in (-1, 1)]
+        for group in groups:
+            found += ordered([lines[number] for number in group], depth - 1)
+        if across is not None:
+            found.append(lines[across])
+    return found
+
+
+def _downwards(lines: Sequence[Line]) -> list[int]:
+    """The numbers of the lines from top to bottom, and from left to right in a row."""
+    return [number for row in _rows(lines) for number in row]
 
 
 def _gutter(lines: Sequence[Line]) -> float | None:
     """Where the blank between two columns is; None if there are no columns.
 
-    It is the place that fewest lines cross, with text on both sides at the same height.
+    It is the place with most text on both sides at the same height, between lines that cross it.
     """
-    wordy = [line for line in lines if len(line.text) > WORDY]
-    if len(wordy) < 2 * COLUMN_LINES:
+    if sum(len(line.text) > WORDY for line in lines) < 2 * COLUMN_LINES:
         return None
-    size = median(line.size for line in wordy)
+    size = median(line.size for line in lines if len(line.text) > WORDY)
+    order = _downwards(lines)
     best: tuple[int, float, float] | None = None
     starts = Counter(round(line.left) for line in lines)
     for at, _ in starts.most_common(MOST_PLACES):
@@ -115,16 +125,81 @@ def _gutter(lines: Sequence[Line]) -> float | None:
         if edge is None:
             continue
         place = (edge + at) / 2
-        crossing = sum(line.left < place < line.right for line in lines)
-        left = [line for line in wordy if line.right <= place]
-        right = [line for line in wordy if line.left >= place]
-        columns = min(len(left), len(right))
-        if columns < COLUMN_LINES or crossing > columns or not _side_by_side(left, right):
-            continue
-        rank = (crossing - columns, -min(at - edge, 3 * size), place)
-        if best is None or rank < best:
+        sides = [_side(line, place) for line in lines]
+        beside = _lines_beside(lines, order, sides)
+        rank = (beside - sides.count(0), min(at - edge, 3 * size), -place)
+        if beside and (best is None or rank > best):
             best = rank
-    return None if best is None else best[2]
+    return None if best is None else -best[2]
+
+
+def _side(line: Line, gutter: float) -> int:
+    """-1 for a line left of the gutter, 1 for one right of it, 0 for one that crosses it."""
+    if line.left >= gutter or line.right <= gutter:
+        return 1 if line.left >= gutter else -1
+    beyond = (line.right - gutter) / (line.right - line.left)
+    return (beyond > 1 - OVERFULL) - (beyond < OVERFULL)
+
+
+def _bands(order: Sequence[int], sides: Sequence[int]) -> Iterator[tuple[list[int], int | None]]:
+    """The lines beside a gutter in the order of the file, and the line across it below them."""
+    band: list[int] = []
+    for number in order:
+        if sides[number]:
+            band.append(number)
+        else:
+            yield sorted(band), number
+            band = []
+    yield sorted(band), None
+
+
+def _lines_beside(lines: Sequence[Line], order: Sequence[int], sides: Sequence[int]) -> int:
+    """How many lines stand in columns beside a gutter, where no line crosses it."""
+    total = 0
+    for band, _ in _bands(order, sides):
+        left, right = _wordy(lines, sides, band)
+        count = min(len(left), len(right))
+        if count < COLUMN_LINES or not _side_by_side(left, right):
+            continue
+        if not _by_rows(lines, sides, band):
+            total += count
+    return total
+
+
+def _wordy(lines: Sequence[Line], sides: Sequence[int], band: Sequence[int]) -> list[list[Line]]:
+    wordy = [number for number in band if len(lines[number].text) > WORDY]
+    return [[lines[number] for number in wordy if sides[number] == side] for side in (-1, 1)]
+
+
+def _by_rows(lines: Sequence[Line], sides: Sequence[int], band: Sequence[int]) -> bool:
+    """Whether a band is a table, and not two columns.
+
+    A table is usually drawn row by row, and columns one after the other. Running text on both sides
+    is never a table.
+    """
+    near = [_nearest([lines[n] for n in band if sides[n] == side], side) for side in (-1, 1)]
+    changes = sum(sides[one] != sides[other] for one, other in pairwise(band))
+    if changes < max(COLUMN_LINES, BY_ROWS * min(map(len, near))):
+        return False
+    few, many = sorted(map(len, near))
+    return few <= 0.7 * many or not all(map(_running, near))
+
+
+def _nearest(lines: Sequence[Line], side: int) -> list[Line]:
+    """The piece of every row that is nearest to the gutter."""
+    found: dict[int, Line] = {}
+    for line in lines:
+        row = round(line.base)
+        if row not in found or side * (line.left - found[row].left) < 0:
+            found[row] = line
+    return list(found.values())
+
+
+def _running(pieces: Sequence[Line]) -> bool:
+    """Whether most pieces have words and fill their column, as those of running text do."""
+    width = max(line.right for line in pieces) - min(line.left for line in pieces)
+    full = sum(len(line.text) > WORDY and line.right - line.left > 0.6 * width for line in pieces)
+    return 2 * full > len(pieces)
 
 
 def _side_by_side(left: Sequence[Line], right: Sequence[Line]) -> bool:
@@ -137,20 +212,36 @@ def _side_by_side(left: Sequence[Line], right: Sequence[Line]) -> bool:
     return top - bottom > 0.5 * min(heights)
 
 
-def _top_down(lines: Sequence[Line], *, merge: bool = True) -> list[Line]:
-    """Top to bottom; pieces on one baseline are put together if `merge`, from left to right."""
-    rows: list[list[Line]] = []
-    for line in sorted(lines, key=lambda line: (-line.base, line.left)):
-        # A row is compared with its last piece, so that a superscript does not end it.
-        if rows and _same_row(rows[-1][0], line):
-            rows[-1].append(line)
-        else:
-            rows.append([line])
-    found = []
-    for row in rows:
-        row.sort(key=lambda line: line.left)
-        found += [_merged(row)] if merge else row
+def _top_down(lines: Sequence[Line]) -> list[Line]:
+    """Top to bottom; the pieces of a row are put together, from left to right.
+
+    Pieces in very different print do not belong together, as a title and the links beside it.
+    """
+    found: list[Line] = []
+    for row in _rows(lines):
+        pieces = [lines[row[0]]]
+        for number in row[1:]:
+            if 0.7 < lines[number].size / pieces[-1].size < 1.4:
+                pieces.append(lines[number])
+            else:
+                found.append(_merged(pieces))
+                pieces = [lines[number]]
+        found.append(_merged(pieces))
     return found
+
+
+def _rows(lines: Sequence[Line]) -> list[list[int]]:
+    """The numbers of the lines in rows from top to bottom, each from left to right."""
+    rows: list[list[int]] = []
+    for number in sorted(range(len(lines)), key=lambda n: (-lines[n].base, lines[n].left)):
+        # A row is compared with its first piece, so that a superscript does not end it.
+        if rows and _same_row(lines[rows[-1][0]], lines[number]):
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    for row in rows:
+        row.sort(key=lambda number: lines[number].left)
+    return rows
 
 
 def _same_row(first: Line, line: Line) -> bool:
@@ -186,11 +277,29 @@ def without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
         if len(found) > enough or shape == "#"
     }
     kept = []
-    for page in pages:
+    for number, page in enumerate(pages):
         edge = [line for line in _edge(page) if line.size <= largest.get(_shape(line), 0.0)]
+        if number == 0:  # the title itself may stand in a frame that all pages have
+            body = median(line.size for line in page) if page else 0.0
+            edge = [line for line in edge if line.size < LARGE * body]
         dropped = set(map(id, edge))
         kept.append([line for line in page if id(line) not in dropped])
-    return kept if any(kept) else list(pages)  # if nothing else is left, it was the text
+    kept = kept if any(kept) else list(pages)  # if nothing else is left, it was the text
+    return _frames_once(kept, enough)
+
+
+def _frames_once(pages: Sequence[list[Line]], enough: float) -> list[list[Line]]:
+    """With lines that many pages have in the same place, such as links in a frame, read once."""
+    places = [
+        [(_shape(line), round(line.left), round(line.base)) for line in page] for page in pages
+    ]
+    counts = Counter(place for page in places for place in set(page))
+    seen: set[tuple[str, int, int]] = set()
+    kept = []
+    for page, placed in zip(pages, places, strict=True):
+        kept.append([line for line, place in zip(page, placed, strict=True) if place not in seen])
+        seen.update(place for place in placed if counts[place] > enough)
+    return kept
 
 
 def _shape(line: Line) -> str:
@@ -234,15 +343,26 @@ def find_title(page: Sequence[Line]) -> list[Line]:
         return []
     largest = max(line.size for line in wordy)
     body_size = median(line.size for line in page)
-    if largest < 1.12 * body_size:
-        return []
+    clear = largest >= LARGE * body_size
     title: list[Line] = []
     for line in page:
-        if line in wordy and line.size > 0.88 * largest:
+        if line in wordy and line.size > (0.88 if clear else 0.97) * largest:
             title.append(line)
-        elif title:
+        elif title and line.left < max(line.right for line in title):
             break  # a second block of large print is a drop cap or a section
+    if not clear and not (largest > LARGER * body_size and _centred(title, page)):
+        return []
     return title if sum(len(line.text) for line in title) < MAX_TITLE else []
+
+
+def _centred(title: Sequence[Line], page: Sequence[Line]) -> bool:
+    """Whether lines are in the middle of the page, away from both margins."""
+    left, right = min(line.left for line in page), max(line.right for line in page)
+    for line in title:
+        margins = line.left - left, right - line.right
+        if min(margins) < 2 * line.size or abs(margins[0] - margins[1]) > 2 * line.size:
+            return False
+    return True
 
 
 def paragraphs(pages: Iterable[Sequence[Line]]) -> list[str]:

@@ -81,6 +81,12 @@ Part = Literal["present", "absent"]
 
 
 @dataclass(frozen=True)
+class SecondTrees:
+    trees: Callable[[Matrix], Column]
+    names: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Start:
     """The trees of the ranker that a fit started from, whose books are the first of the phrasebook.
 
@@ -91,6 +97,24 @@ class Start:
     books: int
     trees: Mapping[Part, Callable[[Matrix], Column]]  # features [C, F] -> log-odds [C]
     names: Mapping[Part, Sequence[str]]  # of the features that they read
+    # More trees for present candidates of documents that are judged by the start alone.
+    second: SecondTrees | None = None
+
+    def read(self, part: Part) -> set[str]:
+        """The features that are needed for a document that is judged by the start alone."""
+        more = self.second.names if self.second is not None and part == "present" else ()
+        return {*self.names[part], *more}
+
+    def home_log_odds(self, part: Part, known: CandidateFeatures) -> Column:
+        """The log-odds of a document that is judged by the start alone [C].
+
+        Those of both forests are averaged: they were fitted with different features, and their
+        mistakes differ.
+        """
+        first = self.trees[part](known.matrix(self.names[part]))
+        if self.second is None or part != "present":
+            return first
+        return (first + self.second.trees(known.matrix(self.second.names))) / 2
 
 
 @dataclass(frozen=True)
@@ -109,6 +133,13 @@ class Knowledge:
             return False
         others = genres[self.start.books :]
         return bool(others.max(initial=-np.inf) < genres[: self.start.books].max() + MARGIN)
+
+    def is_typical(self, genres: NDArray[np.float64]) -> bool:
+        """Whether a document with these resemblances [books] is one of the start's genres."""
+        if self.start is None:
+            return True
+        others = genres[self.start.books :]
+        return bool(others.max(initial=-np.inf) < genres[: self.start.books].max())
 
     def at_home(self, view: RankerView) -> bool:
         rows = self.book.words.look_up(keys((stem,) for stem in view.tally))
@@ -146,6 +177,8 @@ class Judged:
         self._meaning = knowledge.meaning
         # Whether the document resembles the books of the start most.
         self.at_home = knowledge.is_home(self.genres) if at_home is None else at_home
+        # Whether it is a record like those that the start learnt from: such a text has a title.
+        self.is_record = view.title > 0 and knowledge.is_typical(self.genres)
 
     @cached_property
     def _structure(self) -> Structure:
@@ -211,7 +244,7 @@ class Judged:
         """Whether trees read features that are not among the cheap ones."""
         if self._start is None or not self.at_home:
             return True
-        return not columns.keys() >= set(self._start.names[part])
+        return not columns.keys() >= self._start.read(part)
 
     def _candidates(
         self, phrases: list[Stems], texts: list[str], columns: dict[str, Column], part: Part
@@ -222,9 +255,9 @@ class Judged:
         known = CandidateFeatures(phrases, texts, columns, genre)
         if start is None:
             return known
-        log_odds = start.trees[part](known.matrix(start.names[part]))
         if self.at_home:
-            return replace(known, log_odds=log_odds)
+            return replace(known, log_odds=start.home_log_odds(part, known))
+        log_odds = start.trees[part](known.matrix(start.names[part]))
         return replace(known, columns={**columns, "start": log_odds})
 
     def _document(self, size: int) -> dict[str, Column]:

@@ -40,6 +40,7 @@ NOT_A_LABEL = -20.0  # below any log-probability that matters
 MOST_ABSENT = 40  # candidates that do not occur in the text
 # How much more a document must resemble another genre than those of the start, in mean log-ratios.
 MARGIN = 0.2
+LONGEST_TITLE = 30  # words
 RAREST = 1e-6  # share of documents, so that unknown words have a logarithm
 
 
@@ -177,8 +178,9 @@ class Judged:
         self._meaning = knowledge.meaning
         # Whether the document resembles the books of the start most.
         self.at_home = knowledge.is_home(self.genres) if at_home is None else at_home
-        # Whether it is a record like those that the start learnt from: such a text has a title.
-        self.is_record = view.title > 0 and knowledge.is_typical(self.genres)
+        # Whether it is a record like those that the start learnt from: with a title, or only one.
+        titled = view.title > 0 or len(view.words) <= LONGEST_TITLE
+        self.is_record = titled and knowledge.is_typical(self.genres)
 
     @cached_property
     def _structure(self) -> Structure:

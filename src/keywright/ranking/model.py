@@ -98,7 +98,7 @@ NOISE = 0.02  # candidates less probable than this are recommended only to fill 
 # Readers expect one phrase for so many words of a text, and a list that they can take in. Even a
 # short text has some, one for every WORDS_PER_FIRST words.
 WORDS_PER_PHRASE, MOST_EXPECTED = 8, 10
-WORDS_PER_FIRST, FIRST_EXPECTED = 2, 5
+WORDS_PER_FIRST, FIRST_EXPECTED = 3, 5
 # What a number of present phrases is chosen for: precision counts 1, recall this much, and the sum
 # of P@5 and R@5 this much. Chosen on validation documents.
 RECALL, FIRST_FIVE = 0.3, 0.7

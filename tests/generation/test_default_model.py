@@ -122,8 +122,7 @@ def test_a_scientific_text_without_a_title_is_no_record_and_gets_as_many() -> No
     document = Document(title="", body=2 * ABSTRACT)
     (filled,) = load("default").predict([document])
     (best,) = load("default", settings=["fill=false"]).predict([document])
-    assert sum(document.text.lower().count(text.lower()) > 0 for text in filled.texts) >= 9
-    assert len(filled.phrases) > len(best.phrases)
+    assert len(filled.phrases) >= 10 > len(best.phrases)
 
 
 def test_an_option_that_it_lacks_is_an_error_with_its_name() -> None:

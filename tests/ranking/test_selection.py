@@ -68,7 +68,7 @@ def test_platt_scaling_is_a_line_of_log_odds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"), [(0, 0), (8, 2), (15, 5), (40, 5), (60, 7), (80, 10), (9999, 10)]
+    ("words", "expected"), [(0, 0), (8, 2), (15, 5), (40, 6), (60, 10), (80, 10), (9999, 10)]
 )
 def test_readers_expect_more_phrases_of_longer_texts(words: int, expected: int) -> None:
     assert expected_count(words) == expected

@@ -97,7 +97,7 @@ LEAST = 1e-9  # probability: log-odds are finite
 NOISE = 0.02  # candidates less probable than this are recommended only to fill a list
 # Readers expect one phrase for so many words of a text, and a list that they can take in. Even a
 # short text has some, one for every WORDS_PER_FIRST words.
-WORDS_PER_PHRASE, MOST_EXPECTED = 8, 10
+WORDS_PER_PHRASE, MOST_EXPECTED = 6, 10
 WORDS_PER_FIRST, FIRST_EXPECTED = 3, 5
 # What a number of present phrases is chosen for: precision counts 1, recall this much, and the sum
 # of P@5 and R@5 this much. Chosen on validation documents.
@@ -281,6 +281,7 @@ class Ranker:
     def _predict(self, document: Document, written: Written) -> Prediction:
         judged = judge(document, self.manifest, self.knowledge, written)
         fills = self.options.fill and self.manifest.start is not None and not judged.is_record
+        fills = fills and self.options.present_threshold is None
         expected = expected_count(len(judged.view.reading.text.split())) if fills else 0
         found = [
             *self._present.scored(judged.present(max_scored(judged)), expected),
@@ -358,11 +359,12 @@ class CandidateScorer:
     def scored(self, candidates: CandidateFeatures, expected: int = 0) -> Iterator[ScoredPhrase]:
         """All candidates, best first.
 
-        At least `expected` are recommended, if there is no threshold.
+        At least `expected` are recommended.
         """
         probabilities = self.probabilities(candidates)
         best_first = np.argsort(-probabilities, kind="stable")
-        count = self._count(probabilities[best_first], expected)
+        at_home = candidates.log_odds is not None
+        count = max(self._count(probabilities[best_first], at_home), expected)
         for rank, number in enumerate(best_first.tolist()):
             yield ScoredPhrase(
                 text=candidates.texts[number],
@@ -371,12 +373,11 @@ class CandidateScorer:
                 recommended=rank < count,
             )
 
-    def _count(self, best_first: NDArray[np.float64], expected: int) -> int:
+    def _count(self, best_first: NDArray[np.float64], at_home: bool) -> int:
         if self.threshold is not None:
             return int((best_first >= self.threshold).sum())
-        choose = present_count if self.part == "present" else best_count
-        # Long texts have a long tail of candidates.
-        return max(choose(best_first[:SCORED]), expected)
+        choose = present_count if at_home and self.part == "present" else best_count
+        return choose(best_first[:SCORED])  # long texts have a long tail of candidates
 
 
 def best_count(best_first: NDArray[np.float64]) -> int:
@@ -395,7 +396,7 @@ def best_count(best_first: NDArray[np.float64]) -> int:
 
 
 def present_count(best_first: NDArray[np.float64]) -> int:
-    """How many present phrases to recommend by their probabilities.
+    """How many present phrases of a document like those of the start to recommend.
 
     Unlike `best_count`, it does not maximise the F1 of one document: scores of collections are the
     F1 of mean precision and mean recall (Chan et al. 2019, and most since), to which every document

@@ -112,10 +112,17 @@ def test_it_recommends_as_many_phrases_of_other_texts_as_readers_expect() -> Non
     (filled,) = load("default").predict([document])
     (best,) = load("default", settings=["fill=false"]).predict([document])
     assert len(filled.phrases) >= 10 > len(best.phrases)
-    abstract = Document(title="", body=ABSTRACT)
+    abstract = Document(title="Heat pumps in old houses", body=ABSTRACT)
     (science,) = load("default").predict([abstract])
     (same,) = load("default", settings=["fill=false"]).predict([abstract])
     assert science == same
+
+
+def test_a_scientific_text_without_a_title_is_no_record_and_gets_as_many() -> None:
+    document = Document(title="", body=2 * ABSTRACT)
+    (filled,) = load("default").predict([document])
+    (best,) = load("default", settings=["fill=false"]).predict([document])
+    assert len(filled.phrases) >= 10 > len(best.phrases)
 
 
 def test_an_option_that_it_lacks_is_an_error_with_its_name() -> None:

@@ -10,7 +10,7 @@ import pytest
 from keywright.errors import KeywrightError
 from keywright.ranking import features
 from keywright.ranking.candidates import LONGEST, RankerView
-from keywright.ranking.features import Generated, Judged, Knowledge, Part, Start
+from keywright.ranking.features import Generated, Judged, Knowledge, Part, SecondTrees, Start
 from keywright.ranking.keys import keys
 from keywright.ranking.meaning import Meaning
 from keywright.ranking.phrasebook import Phrasebook, Writer, gold_stems
@@ -162,6 +162,38 @@ def test_documents_like_the_books_of_the_start_are_left_to_its_trees() -> None:
     assert found.log_odds is not None
     assert found.log_odds.tolist() == [len(phrase) for phrase in found.phrases]
     assert "near.document" not in found.columns  # no time is spent on features nobody reads
+
+
+def test_second_trees_are_averaged_with_those_of_the_start_for_its_documents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(features, "MARGIN", 0.0)
+    second = SecondTrees(lambda matrix: matrix[:, 0].astype(np.float64), ["letters"])
+    first = replace(start(1, "length"), second=second)
+    known = replace(knowledge(1, [], []), book=two_genres(), start=first)
+    found = Judged(read(NEW), known, {}).present()
+    assert found.log_odds is not None
+    means = (found.columns["length"] + found.columns["letters"]) / 2
+    assert found.log_odds.tolist() == means.tolist()
+    absent = Judged(read(NEW), known, {}).as_absent({("energi",): "energy"})
+    assert absent.log_odds is not None
+    assert absent.log_odds.tolist() == [1.0]  # absent phrases have no second trees
+    other = Judged(read(Document(title="wind", body="Turbines turn on hills.")), known, {})
+    assert other.present().columns["start"].tolist() == other.present().columns["length"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "expected"),
+    [
+        ("heat pumps", "Old houses have heat pumps.", True),
+        ("", "Old houses have heat pumps.", True),  # a title alone
+        ("", "Old houses have heat pumps. " * 10, False),
+        ("wind", "Turbines turn on hills.", False),
+    ],
+)
+def test_a_record_has_a_title_and_words_of_the_start(title: str, body: str, expected: bool) -> None:
+    known = replace(knowledge(1, [], []), book=two_genres(), start=start(1, "length"))
+    assert Judged(read(Document(title=title, body=body)), known, {}).is_record == expected
 
 
 def test_for_other_documents_the_log_odds_of_the_start_are_a_feature(

@@ -21,6 +21,7 @@ from keywright.ranking.model import (
     FILES,
     LABELS,
     MANIFEST,
+    SECOND_TREES,
     START_TREES,
     TOPICS,
     Ranker,
@@ -39,6 +40,11 @@ def manifest(**values: Any) -> Change:
         (folder / MANIFEST).write_text(json.dumps(table), encoding="utf-8")
 
     return change
+
+
+def second_trees_without_features(folder: Path) -> None:
+    start = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["start"]
+    manifest(start=start | {"second": []})(folder)
 
 
 def labels(text: str) -> Change:
@@ -100,6 +106,7 @@ def bomb(folder: Path) -> None:
         (manifest(sizes=[], platt={"present": [], "absent": []}), "sizes"),
         (manifest(platt={}), "platt"),
         (manifest(features={"present": ["a"], "absent": []}), "features"),
+        (second_trees_without_features, "second trees"),
         (labels("[["), LABELS),
         (labels('[["", []]]'), "keyphrase 1 is empty"),
         (labels("[" * 5000 + "]" * 5000), LABELS),
@@ -120,7 +127,7 @@ def test_what_does_not_fit_is_one_line(
     folder = tmp_path / "ranker"
     shutil.copytree(SHIPPED, folder)
     change(folder)
-    names = (*FILES, *START_TREES.values())
+    names = (*FILES, *START_TREES.values(), SECOND_TREES)
     files = {name: sha256(folder / name) for name in names}
     manifest(files=files)(folder)  # the hashes are right
     with pytest.raises(DataError, match=named) as error:

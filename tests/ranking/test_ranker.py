@@ -17,7 +17,8 @@ from keywright.errors import ConfigError, DataError, KeywrightError
 from keywright.predictor import LoadedModel
 from keywright.ranking import features
 from keywright.ranking.fitting import span_tagger
-from keywright.ranking.model import best_count
+from keywright.ranking.leaning import Leaning
+from keywright.ranking.model import SECOND_TREES, best_count, read_manifest
 from keywright.types import Document, Prediction
 
 pytest.importorskip("torch")
@@ -261,6 +262,72 @@ def test_a_ranker_can_be_extended_to_another_genre(
     assert [p.texts for p in predicted(extended, old)] == [p.texts for p in predicted(start, old)]
     for document, prediction in zip(new, predicted(extended, new), strict=True):
         assert (document.keyphrases or ("",))[0] in prediction.texts
+
+
+@pytest.fixture(scope="module")
+def extended(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[ranker.Config, Path]:
+    """A ranker with a start, whose settings have second trees, and its folder."""
+    base = tmp_path_factory.mktemp("extended")
+    first = settings(base)
+    train = sourced(base / "foreign.jsonl", [foreign(d) for d in corpus(11, 400)])
+    valid = write(base / "foreign-valid.jsonl", [foreign(d) for d in corpus(12, 60)])
+    added = ranker.Book(train, valid, held_out=100, by_source=True)
+    config = replace(first, books=(*first.books, added), start=str(folder))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(features, "MARGIN", 0.0)
+        ranker.fit(config, base / "model", None, lambda text: None)
+    second = ranker.Second(documents=150, valid_documents=60, trees=Forest(rounds=10, smallest=5))
+    return replace(config, second=second, start_leaning=Leaning(length=0.5)), base / "model"
+
+
+def test_a_ranker_can_be_refined(
+    extended: tuple[ranker.Config, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(features, "MARGIN", 0.0)
+    config, before = extended
+    refined = shutil.copytree(before, tmp_path / "model")
+    messages: list[str] = []
+    ranker.refine(config, refined, messages.append)
+    assert any("second trees: 150 documents" in text for text in messages)
+    manifest = read_manifest(refined)
+    assert manifest.start is not None
+    assert manifest.start.second is not None
+    assert manifest.start.leaning == Leaning(length=0.5)
+    assert SECOND_TREES in manifest.files
+    documents = corpus(13, 20)
+
+    def stated(folder: Path) -> list[float | None]:
+        """The probabilities of the keyphrases that occur in the text."""
+        found = predicted(predictor.load(folder), documents)
+        names = [(document.keyphrases or ("",))[0] for document in documents]
+        return [
+            next(phrase.confidence for phrase in prediction.phrases if phrase.text == name)
+            for name, prediction in zip(names, found, strict=True)
+        ]
+
+    assert min(value or 0.0 for value in stated(refined)) > 0.5
+    assert stated(refined) != stated(before)
+
+
+def test_only_a_ranker_with_a_start_can_be_refined(
+    folder: Path, extended: tuple[ranker.Config, Path]
+) -> None:
+    config, model = extended
+    with pytest.raises(ConfigError, match="second: to refine"):
+        ranker.refine(config, folder, lambda text: None)
+    with pytest.raises(ConfigError, match="second: to refine"):
+        ranker.refine(replace(config, second=None), model, lambda text: None)
+    with pytest.raises(ConfigError, match=r"books.*has 2, not 1"):
+        ranker.refine(replace(config, books=config.books[:1]), model, lambda text: None)
+
+
+def test_second_trees_learn_from_documents_that_were_held_out(
+    extended: tuple[ranker.Config, Path],
+) -> None:
+    config, model = extended
+    many = replace(config, second=ranker.Second(documents=151))
+    with pytest.raises(ConfigError, match=r"second\.documents.*held_out"):
+        ranker.refine(many, model, lambda text: None)
 
 
 def test_a_start_that_is_not_a_ranker_is_an_error(tmp_path: Path) -> None:

@@ -21,6 +21,11 @@ def fit(
     generator: Path | None = typer.Option(
         None, help="An exported model (keywright export) whose phrases are candidates as well."
     ),
+    refine: bool = typer.Option(
+        False,
+        help="Fit only the second trees and the scaling of probabilities, of a ranker that the "
+        "folder contains.",
+    ),
     settings: list[str] = typer.Option(
         [],
         "--set",
@@ -45,5 +50,8 @@ def fit(
     chosen = configs.fill(ranker.Config, table)
     output.parent.mkdir(parents=True, exist_ok=True)
     with exclusive(output):
-        ranker.fit(chosen, output, generator, lambda text: typer.echo(text, err=True))
+        if refine:
+            ranker.refine(chosen, output, lambda text: typer.echo(text, err=True))
+        else:
+            ranker.fit(chosen, output, generator, lambda text: typer.echo(text, err=True))
     typer.echo(f"{output}: {ranker.size(output) / 1e6:.1f} MB")

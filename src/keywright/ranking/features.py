@@ -40,6 +40,7 @@ NOT_A_LABEL = -20.0  # below any log-probability that matters
 MOST_ABSENT = 40  # candidates that do not occur in the text
 # How much more a document must resemble another genre than those of the start, in mean log-ratios.
 MARGIN = 0.2
+LONGEST_TITLE = 30  # words
 RAREST = 1e-6  # share of documents, so that unknown words have a logarithm
 
 
@@ -81,6 +82,12 @@ Part = Literal["present", "absent"]
 
 
 @dataclass(frozen=True)
+class SecondTrees:
+    trees: Callable[[Matrix], Column]
+    names: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Start:
     """The trees of the ranker that a fit started from, whose books are the first of the phrasebook.
 
@@ -91,6 +98,24 @@ class Start:
     books: int
     trees: Mapping[Part, Callable[[Matrix], Column]]  # features [C, F] -> log-odds [C]
     names: Mapping[Part, Sequence[str]]  # of the features that they read
+    # More trees for present candidates of documents that are judged by the start alone.
+    second: SecondTrees | None = None
+
+    def read(self, part: Part) -> set[str]:
+        """The features that are needed for a document that is judged by the start alone."""
+        more = self.second.names if self.second is not None and part == "present" else ()
+        return {*self.names[part], *more}
+
+    def home_log_odds(self, part: Part, known: CandidateFeatures) -> Column:
+        """The log-odds of a document that is judged by the start alone [C].
+
+        Those of both forests are averaged: they were fitted with different features, and their
+        mistakes differ.
+        """
+        first = self.trees[part](known.matrix(self.names[part]))
+        if self.second is None or part != "present":
+            return first
+        return (first + self.second.trees(known.matrix(self.second.names))) / 2
 
 
 @dataclass(frozen=True)
@@ -109,6 +134,13 @@ class Knowledge:
             return False
         others = genres[self.start.books :]
         return bool(others.max(initial=-np.inf) < genres[: self.start.books].max() + MARGIN)
+
+    def is_typical(self, genres: NDArray[np.float64]) -> bool:
+        """Whether a document with these resemblances [books] is one of the start's genres."""
+        if self.start is None:
+            return True
+        others = genres[self.start.books :]
+        return bool(others.max(initial=-np.inf) < genres[: self.start.books].max())
 
     def at_home(self, view: RankerView) -> bool:
         rows = self.book.words.look_up(keys((stem,) for stem in view.tally))
@@ -146,6 +178,9 @@ class Judged:
         self._meaning = knowledge.meaning
         # Whether the document resembles the books of the start most.
         self.at_home = knowledge.is_home(self.genres) if at_home is None else at_home
+        # Whether it is a record like those that the start learnt from: with a title, or only one.
+        titled = view.title > 0 or len(view.words) <= LONGEST_TITLE
+        self.is_record = titled and knowledge.is_typical(self.genres)
 
     @cached_property
     def _structure(self) -> Structure:
@@ -211,7 +246,7 @@ class Judged:
         """Whether trees read features that are not among the cheap ones."""
         if self._start is None or not self.at_home:
             return True
-        return not columns.keys() >= set(self._start.names[part])
+        return not columns.keys() >= self._start.read(part)
 
     def _candidates(
         self, phrases: list[Stems], texts: list[str], columns: dict[str, Column], part: Part
@@ -222,9 +257,9 @@ class Judged:
         known = CandidateFeatures(phrases, texts, columns, genre)
         if start is None:
             return known
-        log_odds = start.trees[part](known.matrix(start.names[part]))
         if self.at_home:
-            return replace(known, log_odds=log_odds)
+            return replace(known, log_odds=start.home_log_odds(part, known))
+        log_odds = start.trees[part](known.matrix(start.names[part]))
         return replace(known, columns={**columns, "start": log_odds})
 
     def _document(self, size: int) -> dict[str, Column]:

@@ -11,6 +11,7 @@ present.onnx         trees that score candidates from the text
 absent.onnx          trees that score other candidates
 start_present.onnx   the same of the ranker that the fit started from, if there is one
 start_absent.onnx
+start_second.onnx    more trees for present candidates of documents like those of the start
 generator/           an exported model whose phrases are candidates as well, if there is one
 
 The folder contains no code: loading one from an unknown source runs none.
@@ -40,10 +41,12 @@ from keywright.ranking.features import (
     Knowledge,
     Matrix,
     Part,
+    SecondTrees,
     Start,
     Written,
 )
 from keywright.ranking.keys import Table
+from keywright.ranking.leaning import Leaning
 from keywright.ranking.meaning import Meaning, Vectors
 from keywright.ranking.phrasebook import PHRASE_COLUMNS, WORD_COLUMNS, Phrasebook
 from keywright.ranking.span_tagger import SpanTagger
@@ -65,6 +68,7 @@ PRESENT = "present.onnx"
 ABSENT = "absent.onnx"
 TREES: dict[Part, str] = {"present": PRESENT, "absent": ABSENT}
 START_TREES: dict[Part, str] = {"present": "start_present.onnx", "absent": "start_absent.onnx"}
+SECOND_TREES = "start_second.onnx"
 GENERATOR = "generator"
 FILES = (COUNTS, TOPICS, LABELS, MEANING, SPAN_TAGGER, SPAN_TAGGER_WORDS, PRESENT, ABSENT)
 FORMAT = 4
@@ -93,13 +97,12 @@ LEAST = 1e-9  # probability: log-odds are finite
 NOISE = 0.02  # candidates less probable than this are recommended only to fill a list
 # Readers expect one phrase for so many words of a text, and a list that they can take in. Even a
 # short text has some, one for every WORDS_PER_FIRST words.
-WORDS_PER_PHRASE, MOST_EXPECTED = 12, 10
+WORDS_PER_PHRASE, MOST_EXPECTED = 6, 10
 WORDS_PER_FIRST, FIRST_EXPECTED = 3, 5
-# Outside science people tag mostly with single words, and readers prefer phrases that say more:
-# among the recommended ones, phrases of several words may be less probable by this ratio. On
-# validation documents this costs nothing for news, helps for web pages, and costs a little for
-# questions.
-PREFERRED = 1.5
+# What a number of present phrases is chosen for: precision counts 1, recall this much, and the sum
+# of P@5 and R@5 this much. Chosen on validation documents.
+RECALL, FIRST_FIVE = 0.3, 0.7
+FEWEST_PRESENT = 2
 
 PlattScaling = tuple[float, float]
 """Slope and offset of log-odds (Platt 1999)."""
@@ -119,8 +122,8 @@ class RankerOptions:
     """Which candidates are recommended; by default the number that is expected to score best."""
 
     top: Count | None = None  # this many, present and absent
-    # At least as many as readers expect, if the document is not like those of the start. There
-    # people choose phrases for other ends, so that the best number says little.
+    # At least as many as readers expect, if the document is not a record like those of the start.
+    # There people choose phrases for other ends, so that the best number says little.
     fill: bool = True
     present_threshold: Probability | None = None
     absent_threshold: Probability | None = None
@@ -133,6 +136,8 @@ class StartManifest(msgspec.Struct, frozen=True, kw_only=True):
     most_words: Count  # of a document that its trees were fitted on
     features: dict[Part, list[str]]  # names of the columns that its trees read
     platt: dict[Part, list[PlattScaling]]  # for documents of each of these books
+    second: list[str] | None = None  # names of the columns that more trees read, if there are any
+    leaning: Leaning = Leaning()
 
 
 class RankerManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,11 +151,15 @@ class RankerManifest(msgspec.Struct, frozen=True, kw_only=True):
     familiar: float  # nearly all documents like those it was fitted on are at least as familiar
     config: dict[str, Any]  # what it was fitted with
     files: dict[str, str]  # SHA-256 by name
+    leaning: Leaning = Leaning()
     start: StartManifest | None = None
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        return FILES if self.start is None else (*FILES, *START_TREES.values())
+        if self.start is None:
+            return FILES
+        second = () if self.start.second is None else (SECOND_TREES,)
+        return (*FILES, *START_TREES.values(), *second)
 
 
 class Label(msgspec.Struct, frozen=True, array_like=True):
@@ -182,6 +191,8 @@ def _check(manifest: RankerManifest, path: Path) -> None:
             raise DataError("does not describe a ranker: platt is incomplete", path)
         if {*trees.features} != parts or not all(trees.features.values()):
             raise DataError("does not describe a ranker: features are incomplete", path)
+    if start is not None and start.second == []:
+        raise DataError("does not describe a ranker: second trees read no features", path)
     if not manifest.sizes or (start is not None and start.books > len(manifest.sizes)):
         raise DataError("does not describe a ranker: sizes are incomplete", path)
 
@@ -269,7 +280,8 @@ class Ranker:
 
     def _predict(self, document: Document, written: Written) -> Prediction:
         judged = judge(document, self.manifest, self.knowledge, written)
-        fills = self.options.fill and self.manifest.start is not None and not judged.at_home
+        fills = self.options.fill and self.manifest.start is not None and not judged.is_record
+        fills = fills and self.options.present_threshold is None
         expected = expected_count(len(judged.view.reading.text.split())) if fills else 0
         found = [
             *self._present.scored(judged.present(max_scored(judged)), expected),
@@ -304,56 +316,68 @@ def max_scored(judged: Judged) -> int:
 class CandidateScorer:
     """How present, or absent, candidates are scored and selected."""
 
+    part: Part
     trees: Callable[[Matrix], NDArray[np.float64]]
     features: Sequence[str]
     platt: Sequence[PlattScaling]
     start_platt: Sequence[PlattScaling]  # of the trees that the fit started from
+    leaning: Leaning
+    start_leaning: Leaning
     threshold: float | None
 
     @classmethod
     def of(
         cls, folder: Path, manifest: RankerManifest, part: Part, threshold: float | None
     ) -> CandidateScorer:
-        start = () if manifest.start is None else manifest.start.platt[part]
-        trees = Trees(folder / TREES[part])
-        return cls(trees, manifest.features[part], manifest.platt[part], start, threshold)
+        start = manifest.start
+        leans = part == "present"  # absent phrases do not compete with parts of themselves
+        return cls(
+            part=part,
+            trees=Trees(folder / TREES[part]),
+            features=manifest.features[part],
+            platt=manifest.platt[part],
+            start_platt=() if start is None else start.platt[part],
+            leaning=manifest.leaning if leans else Leaning(),
+            start_leaning=start.leaning if leans and start is not None else Leaning(),
+            threshold=threshold,
+        )
 
     def log_odds(self, candidates: CandidateFeatures) -> NDArray[np.float64]:
-        """The trees' own log-odds, for a document that those of the start do not suffice for."""
-        return self.trees(candidates.matrix(self.features))
+        """Log-odds before Platt scaling, of the trees that judge the document."""
+        if candidates.log_odds is not None:
+            found = candidates.log_odds + self.start_leaning(candidates.columns)
+        else:
+            trees = self.trees(candidates.matrix(self.features))
+            found = trees + self.leaning(candidates.columns)
+        return np.asarray(found, np.float64)
 
     def probabilities(self, candidates: CandidateFeatures) -> NDArray[np.float64]:
-        if candidates.log_odds is not None:
-            return platt_scaled(candidates.log_odds, self.start_platt[candidates.genre])
-        return platt_scaled(self.log_odds(candidates), self.platt[candidates.genre])
+        at_home = candidates.log_odds is not None
+        platt = (self.start_platt if at_home else self.platt)[candidates.genre]
+        return platt_scaled(self.log_odds(candidates), platt)
 
     def scored(self, candidates: CandidateFeatures, expected: int = 0) -> Iterator[ScoredPhrase]:
         """All candidates, best first.
 
-        If `expected` is positive and there is no threshold, at least so many are recommended, and
-        phrases of several words are preferred.
+        At least `expected` are recommended.
         """
         probabilities = self.probabilities(candidates)
         best_first = np.argsort(-probabilities, kind="stable")
-        count = self._count(probabilities[best_first])
-        chosen = best_first[:count]
-        if expected and self.threshold is None:
-            several = np.array([len(phrase) > 1 for phrase in candidates.phrases], np.bool_)
-            worth = probabilities * np.where(several, PREFERRED, 1.0)
-            chosen = np.argsort(-worth, kind="stable")[: max(count, expected)]
-        recommended = set(chosen.tolist())
-        for number in best_first.tolist():
+        at_home = candidates.log_odds is not None
+        count = max(self._count(probabilities[best_first], at_home), expected)
+        for rank, number in enumerate(best_first.tolist()):
             yield ScoredPhrase(
                 text=candidates.texts[number],
                 words=len(candidates.phrases[number]),
                 confidence=float(probabilities[number]),
-                recommended=number in recommended,
+                recommended=rank < count,
             )
 
-    def _count(self, best_first: NDArray[np.float64]) -> int:
-        if self.threshold is None:
-            return best_count(best_first[:SCORED])  # long texts have a long tail of candidates
-        return int((best_first >= self.threshold).sum())
+    def _count(self, best_first: NDArray[np.float64], at_home: bool) -> int:
+        if self.threshold is not None:
+            return int((best_first >= self.threshold).sum())
+        choose = present_count if at_home and self.part == "present" else best_count
+        return choose(best_first[:SCORED])  # long texts have a long tail of candidates
 
 
 def best_count(best_first: NDArray[np.float64]) -> int:
@@ -369,6 +393,24 @@ def best_count(best_first: NDArray[np.float64]) -> int:
     gold, hits, count = best_first.sum(), likely.cumsum(), np.arange(1, len(likely) + 1)
     among_5 = hits[np.minimum(count, 5) - 1]
     return int(np.argmax(hits / (count + gold) + among_5 / (5 + gold))) + 1
+
+
+def present_count(best_first: NDArray[np.float64]) -> int:
+    """How many present phrases of a document like those of the start to recommend.
+
+    Unlike `best_count`, it does not maximise the F1 of one document: scores of collections are the
+    F1 of mean precision and mean recall (Chan et al. 2019, and most since), to which every document
+    adds its own precision and recall. P@5 divides by five however few are listed, so that a list of
+    fewer than five loses there what it gains in precision.
+    """
+    likely = best_first[best_first >= NOISE][:MOST_EXPECTED]
+    if not len(likely):
+        return 0
+    gold, hits, count = best_first.sum(), likely.cumsum(), np.arange(1, len(likely) + 1)
+    among_5 = hits[np.minimum(count, 5) - 1]
+    worth = hits / count + RECALL * hits / gold + FIRST_FIVE * (among_5 / 5 + among_5 / gold)
+    fewest = min(FEWEST_PRESENT, len(likely))
+    return fewest + int(np.argmax(worth[fewest - 1 :]))
 
 
 def expected_count(words: int) -> int:
@@ -425,7 +467,10 @@ def read_start(folder: Path, start: StartManifest | None) -> Start | None:
     if start is None:
         return None
     trees = {part: Trees(folder / name) for part, name in START_TREES.items()}
-    return Start(start.books, trees, start.features)
+    second = None
+    if start.second is not None:
+        second = SecondTrees(Trees(folder / SECOND_TREES), start.second)
+    return Start(start.books, trees, start.features, second)
 
 
 def read_phrasebook(path: Path, sizes: Sequence[int]) -> Phrasebook:

@@ -25,7 +25,7 @@ import keywright
 from keywright import runtime
 from keywright.config import Count, Positive, to_table
 from keywright.data.documents import read_documents
-from keywright.errors import DataError, KeywrightError
+from keywright.errors import ConfigError, DataError, KeywrightError
 from keywright.evaluate import evaluate
 from keywright.export.span_tagger import write_span_tagger
 from keywright.files import atomic_write, read_lines, sha256
@@ -36,6 +36,7 @@ from keywright.ranking.fitting import meaning as meaning_fitting
 from keywright.ranking.fitting import span_tagger as span_tagging
 from keywright.ranking.fitting import topics as topic_fitting
 from keywright.ranking.fitting.forest import Forest, LabelledRows, fit_trees
+from keywright.ranking.leaning import Leaning
 from keywright.ranking.model import (
     COUNTS,
     FORMAT,
@@ -43,6 +44,7 @@ from keywright.ranking.model import (
     LABELS,
     MANIFEST,
     MEANING,
+    SECOND_TREES,
     SPAN_TAGGER,
     SPAN_TAGGER_WORDS,
     START_TREES,
@@ -58,6 +60,7 @@ from keywright.ranking.model import (
     judge,
     max_scored,
     read_knowledge,
+    read_manifest,
     read_phrasebook,
 )
 from keywright.ranking.phrasebook import Phrasebook, gold_stems
@@ -92,6 +95,15 @@ class Book:
 
 
 @dataclass(frozen=True)
+class Second:
+    """More trees for documents like those of the start, which read everything that is cheap."""
+
+    documents: Count = 10_000  # from each book of the start, of those that it held out
+    valid_documents: Count = 2000  # from each, for Platt scaling
+    trees: Forest = field(default_factory=Forest)
+
+
+@dataclass(frozen=True)
 class Config:
     books: tuple[Book, ...]
     # A fitted ranker, whose topics and span tagger are used as they are. Its books are the first
@@ -104,6 +116,9 @@ class Config:
     meaning: meaning_fitting.Config | None = None  # without it no word has a vector
     span_tagger: span_tagging.Config = field(default_factory=span_tagging.Config)
     trees: Forest = field(default_factory=Forest)
+    leaning: Leaning = field(default_factory=Leaning)
+    second: Second | None = None
+    start_leaning: Leaning = field(default_factory=Leaning)
 
 
 Report = Callable[[str], None]
@@ -131,12 +146,36 @@ def fit(config: Config, folder: Path, generator: Path | None, report: Report) ->
     ]
     manifest = msgspec.structs.replace(manifest, features=_names(samples))
     _fit_trees(config, folder, manifest, samples, report)
-    valid = [
+    familiar = _familiar(knowledge.book, _valid(config), config.most_words)
+    manifest = msgspec.structs.replace(manifest, familiar=familiar)
+    if config.second is not None:
+        manifest = _fit_second(config.books, config.second, folder, manifest, report)
+    _finish(config, folder, manifest, generate, report)
+
+
+def refine(config: Config, folder: Path, report: Report) -> None:
+    """Fit the second trees and the Platt scaling of a ranker again; nothing else is changed."""
+    manifest = read_manifest(folder)
+    if manifest.start is None or config.second is None:
+        raise ConfigError(
+            "second: to refine a ranker, it must have a start, and its settings a table [second]"
+        )
+    if len(config.books) != len(manifest.sizes):
+        raise ConfigError(
+            f"books: the ranker in {folder} has {len(manifest.sizes)}, not {len(config.books)}"
+        )
+    start = msgspec.structs.replace(manifest.start, second=None, leaning=config.start_leaning)
+    manifest = msgspec.structs.replace(
+        manifest, leaning=config.leaning, start=start, config=to_table(config)
+    )
+    manifest = _fit_second(config.books, config.second, folder, manifest, report)
+    _finish(config, folder, manifest, None, report)
+
+
+def _valid(config: Config) -> list[Document]:
+    return [
         document for book in config.books for document in _read(book.valid, config.valid_documents)
     ]
-    familiar = _familiar(knowledge.book, valid, config.most_words)
-    manifest = msgspec.structs.replace(manifest, familiar=familiar)
-    _finish(folder, manifest, _samples(manifest, knowledge, valid, generate), report)
 
 
 def size(folder: Path) -> int:
@@ -248,6 +287,7 @@ def _take_start(config: Config, folder: Path) -> StartManifest | None:
         most_words=started.most_words,
         features=started.features,
         platt={part: started.platt[part] for part in TREES},
+        leaning=config.start_leaning,
     )
 
 
@@ -265,6 +305,7 @@ def _manifest(
         familiar=0.0,
         config=to_table(config),
         files={},
+        leaning=config.leaning,
         start=start,
     )
 
@@ -516,6 +557,40 @@ def _fit_trees(
         fit_trees(folder / name, train, stopping, config.trees)
 
 
+def _fit_second(
+    books: Sequence[Book], second: Second, folder: Path, manifest: RankerManifest, report: Report
+) -> RankerManifest:
+    """Fit more trees for documents that are judged by the start alone."""
+    start = manifest.start
+    if start is None:
+        raise ConfigError("second: a ranker without a start has no second trees")
+    first = books[: start.books]
+    if any(book.by_source or book.held_out < second.documents for book in first):
+        raise ConfigError(
+            "second.documents: must be at most held_out of the books of the start, which must be "
+            "held out from the beginning of the file"
+        )
+    knowledge = read_knowledge(folder, manifest)
+    samples = [_at_home(manifest, knowledge, _read(book.train, second.documents)) for book in first]
+    names = next((list(sample.present.columns) for book in samples for sample in book), [])
+    stopping = _weighted(
+        [book[::STOPPING] for book in samples], [1.0] * len(first), "present", names
+    )
+    train = _weighted(list(map(_without, samples)), [1.0] * len(first), "present", names)
+    report(f"second trees: {sum(map(len, samples)):,} documents, {len(names)} features")
+    fit_trees(folder / SECOND_TREES, train, stopping, second.trees)
+    start = msgspec.structs.replace(start, second=names)
+    return msgspec.structs.replace(manifest, start=start)
+
+
+def _at_home(
+    manifest: RankerManifest, knowledge: Knowledge, documents: Sequence[Document]
+) -> list[Sample]:
+    """Documents that are judged by the start alone."""
+    every = _samples(manifest, knowledge, documents, None)
+    return [sample for sample in every if sample.at_home]
+
+
 def _without(samples: Sequence[Sample]) -> list[Sample]:
     """The samples that are not used for early stopping."""
     return [sample for number, sample in enumerate(samples) if number % STOPPING]
@@ -555,14 +630,25 @@ def _familiar(book: Phrasebook, documents: Sequence[Document], most_words: int) 
 
 
 def _finish(
-    folder: Path, manifest: RankerManifest, samples: Sequence[Sample], report: Report
+    config: Config,
+    folder: Path,
+    manifest: RankerManifest,
+    generate: PhraseGenerator | None,
+    report: Report,
 ) -> None:
     """Scale probabilities on validation documents, report the scores, write the manifest."""
+    knowledge = read_knowledge(folder, manifest)
+    samples = _samples(manifest, knowledge, _valid(config), generate)
+    if config.second is not None and manifest.start is not None:
+        scaling = _scale_home(config.books, config.second, folder, manifest, knowledge)
+        manifest = msgspec.structs.replace(manifest, start=scaling)
     platt: dict[Part, list[PlattScaling]] = {}
     for part in TREES:
         platt[part] = [IDENTITY] * len(manifest.sizes)
         manifest = msgspec.structs.replace(manifest, platt=platt)
-        platt[part] = _fit_scaling(CandidateScorer.of(folder, manifest, part, None), samples, part)
+        scorer = CandidateScorer.of(folder, manifest, part, None)
+        away = [sample for sample in samples if not sample.at_home]
+        platt[part] = _fit_scaling(scorer, away, part, len(manifest.sizes))
         report(f"{part}: {_scores(samples, part, folder, manifest)} on validation documents")
     files = {name: sha256(folder / name) for name in manifest.file_names}
     complete = msgspec.structs.replace(manifest, files=files)
@@ -570,14 +656,36 @@ def _finish(
         cast(IO[bytes], file).write(msgspec.json.format(msgspec.json.encode(complete)))
 
 
+def _scale_home(
+    books: Sequence[Book],
+    second: Second,
+    folder: Path,
+    manifest: RankerManifest,
+    knowledge: Knowledge,
+) -> StartManifest:
+    """The start with Platt scaling of its present phrases, which second trees have changed."""
+    start = manifest.start
+    assert start is not None
+    valid = [
+        document
+        for book in books[: start.books]
+        for document in _read(book.valid, second.valid_documents)
+    ]
+    identity = {part: [IDENTITY] * len(manifest.sizes) for part in TREES}
+    scorer = CandidateScorer.of(
+        folder, msgspec.structs.replace(manifest, platt=identity), "present", None
+    )
+    found = _fit_scaling(scorer, _at_home(manifest, knowledge, valid), "present", start.books)
+    return msgspec.structs.replace(start, platt={**start.platt, "present": found})
+
+
 def _fit_scaling(
-    scorer: CandidateScorer, samples: Sequence[Sample], part: Part
+    scorer: CandidateScorer, samples: Sequence[Sample], part: Part, genres: int
 ) -> list[PlattScaling]:
     """Platt scaling for the documents of each genre, or that of all if a genre has too few."""
-    away = [sample for sample in samples if not sample.at_home]
-    odds = [scorer.log_odds(sample.candidates(part)) for sample in away]
-    correct = np.split(_correct(away, part), np.cumsum([len(of_one) for of_one in odds])[:-1])
-    genres = np.array([sample.present.genre for sample in away])
+    odds = [scorer.log_odds(sample.candidates(part)) for sample in samples]
+    correct = np.split(_correct(samples, part), np.cumsum([len(of_one) for of_one in odds])[:-1])
+    resembled = np.array([sample.present.genre for sample in samples])
 
     def scaling(chosen: Iterable[int]) -> PlattScaling:
         rows = list(chosen)
@@ -586,10 +694,10 @@ def _fit_scaling(
             np.concatenate([correct[row] for row in rows]),
         )
 
-    overall = scaling(range(len(away)))
+    overall = scaling(range(len(samples)))
     found = []
-    for genre in range(len(scorer.platt)):
-        rows = np.flatnonzero(genres == genre)
+    for genre in range(genres):
+        rows = np.flatnonzero(resembled == genre)
         hits = sum(int(correct[row].sum()) for row in rows)
         found.append(scaling(rows) if hits >= FEWEST_HITS else overall)
     return found

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from keywright.errors import ConfigError
-from keywright.studies.definition import load
+from keywright.studies.loading import load
 
 
 def test_a_study_is_read(definition: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keywright.studies.definition import load
+from keywright.studies.loading import load
 from tests.shared import needs_data
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -52,6 +52,8 @@ class State(TensorRows):
 class Recurrent(Model[Memory, State]):
     """The encoder, and what the decoders have in common."""
 
+    recurrent = True
+
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__()
         if vocabulary.input_size != vocabulary.size:

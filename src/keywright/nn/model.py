@@ -46,6 +46,8 @@ class Model(nn.Module, ABC, Generic[Memory, State]):
     """Which phrases the targets contain; a model finds others in another way (see `predictor`)."""
     unlabelled: ClassVar[bool] = False
     """Whether it also learns from documents without keyphrases; otherwise they are an error."""
+    recurrent: ClassVar[bool] = False
+    """Whether `State` has `hidden` [R, D], the state of a recurrent decoder after each token."""
     graphs: str | None = None
     """The module of `keywright.export.graphs` that writes this model's ONNX graphs. None: the model
     cannot be exported. A subclass that computes something else must set it again."""

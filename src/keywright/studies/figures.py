@@ -26,7 +26,7 @@ from keywright.report.values import Figure, Gallery
 from keywright.studies import drawable
 from keywright.studies.definition import OWN, FigureSpec, Study
 from keywright.studies.results import Results, Row, files_of, match_of
-from keywright.studies.tables import row_name
+from keywright.studies.tables import printed_score, row_name
 
 Say = Callable[[str], None]
 FEWEST_STATES = 3
@@ -134,7 +134,7 @@ def _series_bar(results: Results, spec: FigureSpec, system: str | None, dataset:
 def _bar(results: Results, row: Row, dataset: str, metric: Metric) -> Bar | None:
     printed = results.published(row[0], dataset, str(metric))
     if printed is not None:
-        return Bar(printed, f"{printed:g}")
+        return Bar(printed, printed_score(printed))
     found = results.of(row, dataset, str(metric))
     if not found:
         return None

@@ -57,7 +57,8 @@ def _scores(results: Results, spec: TableSpec) -> Table:
         for metric in metrics:
             cells = [_score_cell(results, row, dataset, metric) for row in rows]
             cells = _with_marks(cells, rows, metric, tested[dataset])
-            for line, cell in zip(body, _with_best(cells, metric), strict=True):
+            ours = [not results.study.system(system).published for system, _ in rows]
+            for line, cell in zip(body, _with_best(cells, ours, metric), strict=True):
                 line.append(cell)
     columns = ("system", *_headings(datasets, [str(metric) for metric in metrics]))
     return Table(
@@ -80,7 +81,7 @@ def _score_cell(results: Results, row: Row, dataset: str, metric: Metric) -> Cel
     """The mean of all seeds with its deviation, or what a paper says."""
     printed = results.published(row[0], dataset, str(metric))
     if printed is not None:
-        return Cell(f"{printed:g}")
+        return Cell(printed_score(printed), printed / metric.definition.unit.scale)
     found = results.of(row, dataset, str(metric))
     if not found:
         return NOTHING
@@ -91,14 +92,23 @@ def _score_cell(results: Results, row: Row, dataset: str, metric: Metric) -> Cel
     return Cell(text, middle)
 
 
-def _with_best(cells: Sequence[Cell], metric: Metric) -> list[Cell]:
+def printed_score(value: float) -> str:
+    """A published score with the decimals that it was printed with, but at least one."""
+    return f"{value:.1f}" if round(value, 1) == value else f"{value:g}"
+
+
+def _with_best(cells: Sequence[Cell], ours: Sequence[bool], metric: Metric) -> list[Cell]:
     """The best of the systems that were run; with fewer than two, none is best."""
     better = metric.definition.better
-    values = [c.value for c in cells if c.value is not None and math.isfinite(c.value)]
+    run = [cell.value for cell, own in zip(cells, ours, strict=True) if own]
+    values = [value for value in run if value is not None and math.isfinite(value)]
     if better == "neither" or len(values) < 2:
         return list(cells)
     best = max(values) if better == "higher" else min(values)
-    return [replace(cell, best=cell.value == best) for cell in cells]
+    return [
+        replace(cell, best=own and cell.value == best)
+        for cell, own in zip(cells, ours, strict=True)
+    ]
 
 
 def _with_marks(

@@ -57,13 +57,13 @@ datasets = ["test"]
 [[figures]]
 name = "reliable"
 kind = "reliability"
-systems = ["Recurrent"]
+systems = ["Longer"]
 datasets = ["test"]
 
 [[figures]]
 name = "tokens"
 kind = "tokens"
-systems = ["Recurrent"]
+systems = ["Longer"]
 datasets = ["test"]
 
 [[figures]]

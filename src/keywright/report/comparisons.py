@@ -39,7 +39,7 @@ def score_bars(
     legend = [(f"s{i % SERIES}", shortened(one, 28)) for i, one in enumerate(series)]
     several = len(groups) > 1
     staggered = 13 if several and len(groups) > 4 else 0
-    below = legend_height([text for _, text in legend]) + 4 + staggered
+    below = legend_height([text for _, text in legend]) + 6 + staggered
     plot = Plot((0, len(groups)), high, labels=("" if several else groups[0], label), below=below)
     width = 0.84 / len(series)
     for place, made in enumerate(series.values()):
@@ -55,7 +55,7 @@ def score_bars(
     for group, text in enumerate(groups if several else ()):
         level = plot.bottom + 15 + (staggered if group % 2 else 0)
         plot.drawing.text(plot.x(group + 0.5), level, shortened(text, _GROUP), "small")
-    plot.legend(legend, 222 + staggered)
+    plot.legend(legend, 222 + staggered if several else 234)
     table = Table(
         name,
         title,

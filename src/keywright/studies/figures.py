@@ -49,6 +49,9 @@ TEXTS = {
 }
 
 
+NOTHING = "Nothing to show: the predictions of these systems have no such phrases."
+
+
 def require_libraries(study: Study) -> None:
     """Say what to install before anything is trained."""
     if any(figure.kind == "states" for figure in study.figures):
@@ -71,7 +74,8 @@ def make(results: Results, say: Say) -> list[Gallery]:
         say(f"drawing {spec.name}")
         drawn = tuple(makers[spec.kind](results, spec))
         folded = len(drawn) > drawings.MOST_UNFOLDED
-        found.append(Gallery(spec.title or spec.name, TEXTS[spec.kind], drawn, folded))
+        text = TEXTS[spec.kind] if drawn else NOTHING
+        found.append(Gallery(spec.title or spec.name, text, drawn, folded))
     return found
 
 
@@ -262,4 +266,5 @@ def _states(results: Results, spec: FigureSpec) -> Iterator[Figure]:
             at = [step for step in STEPS if (steps == step).sum() >= FEWEST_STATES]
             found = project(states, steps, at=at, sample=spec.sample)
             title = _on(f"{system.name}: decoder states", dataset, datasets)
-            yield comparisons.state_clouds(_name(spec, number, place), title, found, place)
+            if found:
+                yield comparisons.state_clouds(_name(spec, number, place), title, found, place)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from keywright.errors import ConfigError
-from keywright.studies.definition import load
+from keywright.studies.loading import load
 
 
 def test_a_study_is_read(definition: Path) -> None:
@@ -39,6 +39,42 @@ def test_a_study_is_read(definition: Path) -> None:
         ('systems = ["Short", "Longer"]', 'systems = ["Tall"]', 'systems = ["Tall"]', "'Tall'"),
         ('datasets = ["test"]', 'datasets = ["tset"]', 'datasets = ["tset"]', "'test'"),
         ('kind = "overlap"', 'kind = "overlop"', "overlop", "did you mean 'overlap'"),
+        ('kind = "perplexity"', 'kind = "perplex"', '"perplex"', "did you mean 'perplexity'"),
+        ('metric = "present.FG"', 'metric = "present.GF"', "present.GF", "'GF'"),
+        ('metric = "present.FG"', 'metric = "all.Unique"', "all.Unique", "a distribution needs"),
+        ('metric = "present.FG"', 'per = "phrase"\nmetric = "present.FG"', "present.FG", "TokenF1"),
+        ('metric = "present.FG"', "", 'kind = "distribution"', "needs a `metric`"),
+        ('title = "Perplexity"', "sample = 5", "sample = 5", "has no effect on perplexity"),
+        ('title = "Perplexity"', 'metric = "present.FG"', "present.FG", "only on scores, dist"),
+        ('title = "Perplexity"', 'systems = ["Shrt"]', 'systems = ["Shrt"]', "mean 'Short'"),
+        ('title = "Perplexity"', 'systems = ["Paper"]', 'systems = ["Paper"]', "published scores"),
+        (
+            'title = "Perplexity"',
+            'systems = ["First phrases"]',
+            'systems = ["First phrases"]',
+            "no token probabilities",
+        ),
+        ('kind = "perplexity"', 'kind = "states"', 'kind = "states"', "recurrent decoder"),
+        ("first = 5", "skip = 12", "skip = 12", "has no more than 12 documents"),
+        (
+            'kind = "overlap"',
+            'kind = "contrasts"\nmetrics = ["present.FG"]',
+            '"present.FG"]',
+            "odd",
+        ),
+        ('kind = "overlap"', 'kind = "reproduction"', "reproduction", "`reproduces`"),
+        (
+            'model = "firstphrases"',
+            'model = "firstphrases"\nreproduces = { own = "Short" }',
+            "reproduces",
+            "system with published scores",
+        ),
+        (
+            'model = "firstphrases"',
+            'model = "firstphrases"\ndatasets = ["tset"]',
+            'datasets = ["tset"]',
+            "did you mean 'test'",
+        ),
     ],
 )
 def test_mistakes_name_the_line(
@@ -65,6 +101,52 @@ def test_a_cycle_is_an_error(definition: Path) -> None:
     definition.write_text(text)
     with pytest.raises(ConfigError, match="is a cycle: Short -> Longer -> Short; one of them"):
         load(definition)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "message"),
+    [
+        ('system = "Recurrent"', 'system = "Paper"', 'system = "Paper"', "trained system 'Paper'"),
+        ('scorer = "FB"', 'scorer = "FG"', 'scorer = "FG"', "did you mean 'FB'"),
+        ('scorer = "FB"', "", "rewarded.toml", "the reward fb needs a scorer"),
+        ('start = "Recurrent"', "", 'system = "Rewarded"', "is a cycle: Rewarded -> Rewarded"),
+        ("skip = 12", "skip = 99", "skip = 99", "has no more than 99 documents"),
+        ("/scorer.toml", "/config.toml", "config.toml", "unknown setting"),
+        ('theirs = { test = "Paper" }', 'theirs = { tset = "Paper" }', "series", "'tset'"),
+        ('"Short", "First phrases"]', '"Short"]', 'kind = "overlap"', "needs 2 systems"),
+    ],
+)
+def test_mistakes_about_scorers_and_figures(
+    everything: Path, old: str, new: str, where: str, message: str
+) -> None:
+    text = everything.read_text()
+    assert old in text
+    text = text.replace(old, new)
+    if "cycle" in message:
+        text = text.replace('system = "Recurrent"', where)
+        where = 'scorer = "FB"'
+    everything.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        load(everything)
+    assert message in str(error.value)
+    lines = [n for n, line in enumerate(text.splitlines(), 1) if where in line]
+    assert any(str(error.value).startswith(f"{everything}:{line}: ") for line in lines), error.value
+
+
+def test_predictions_without_probabilities_are_found_in_their_files(definition: Path) -> None:
+    given = definition.parent / "given.jsonl"
+    given.write_text('{"id": "test-0", "phrases": [{"text": "x", "token_log_probs": [-1.0]}]}\n')
+    text = definition.read_text().replace(
+        'model = "firstphrases"', f'predictions = {{ test = "{given}" }}'
+    )
+    text = text.replace('title = "Perplexity"', 'systems = ["First phrases"]')
+    definition.write_text(text)
+    assert load(definition).figures[0].systems == ("First phrases",)
+    given.write_text('{"id": "test-0", "phrases": [{"text": "x", "confidence": 0.5}]}\n')
+    with pytest.raises(ConfigError, match="its phrases have no token probabilities"):
+        load(definition)
+    definition.write_text(text.replace('kind = "perplexity"', 'kind = "reliability"'))
+    assert load(definition)
 
 
 def test_missing_training_data_is_named(definition: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from keywright.studies import definition as definitions
+from keywright.studies import loading
 from keywright.studies import plan as plans
 from keywright.studies.plan import Plan
 
@@ -42,7 +42,7 @@ def finish(path: Path, folder: Path, *options: str) -> tuple[str, str]:
 
 
 def planned(path: Path, folder: Path) -> Plan:
-    return plans.make(definitions.load(path), folder)
+    return plans.make(loading.load(path), folder)
 
 
 def names(plan: Plan) -> dict[str, str]:

@@ -101,6 +101,11 @@ def _mean_cosine(states: Array) -> float:
     return both_ways / (count * (count - 1))
 
 
+def require_tsne() -> None:
+    """An error that says what to install, if a layout cannot be made."""
+    _tsne()
+
+
 def _tsne() -> Any:
     try:
         from sklearn.manifold import TSNE

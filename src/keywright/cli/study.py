@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # --small`), for an estimate before anything was measured; other models are taken for the slowest.
 _TRAINED = {"copy_rnn": 43, "cat_seq": 54, "cat_seq_d": 46, "cat_seq_corr": 46, "cat_seq_tg": 24}
 _TRAINED |= {"exhird": 41, "transformer_one2seq": 36, "transformer_one2set": 25}
-_SLOWEST, _PREDICTED = 4.0, 20.0
+_TRAINED |= {"scorer": 100}  # pairs
+_SLOWEST, _PREDICTED, _PAIRED = 4.0, 20.0, 1000.0
 
 
 def register(app: typer.Typer) -> None:
@@ -49,12 +50,11 @@ def study_command(
     A study that was stopped or killed continues with --resume. A changed setting or file repeats
     only the steps that depend on it."""
     from keywright.analysis import plotting
-    from keywright.studies import definition as definitions
-    from keywright.studies import output, results, tables
+    from keywright.studies import figures, loading, output, results, tables
     from keywright.studies import plan as plans
     from keywright.studies import run as runner
 
-    study = definitions.load(definition)
+    study = loading.load(definition)
     folder = run or Path("runs") / "studies" / definition.stem
     plan = plans.make(study, folder)
     jobs = jobs or max(1, (os.cpu_count() or 1) // 2)
@@ -65,6 +65,7 @@ def study_command(
         raise ConfigError(f"{folder}: exists; add --resume to continue, or name another --run")
     if plan.runs:
         plotting.blank(1, 1)  # says what to install before anything is trained
+    figures.require_libraries(study)
     plans.prepare(plan)
     began = time.monotonic()
     with _Watcher(plan) as watch:
@@ -76,11 +77,10 @@ def study_command(
         found = results.score(plan, watch.say)
         watch.say("comparing")
         made = tables.make(found)
-        files = output.write(found, made)
+        files = output.write(found, made, figures.make(found, watch.say))
     typer.echo(output.document(study, made, "table"))
-    typer.echo(
-        f"{_clock(time.monotonic() - began)}: {', '.join(str(file) for file in files)}", err=True
-    )
+    others = f"{len(files) - 1} other files"
+    typer.echo(f"{_clock(time.monotonic() - began)}: {folder / output.PAGE}, {others}", err=True)
 
 
 def _show_plan(plan: Plan, jobs: int) -> None:
@@ -89,22 +89,20 @@ def _show_plan(plan: Plan, jobs: int) -> None:
     from keywright.tables import Row, render
 
     rows: list[Row] = []
-    missing = []
-    for step in ordered(plan.steps):
-        done = runner.record_of(plan, step) is not None
-        if not done:
-            missing.append(step)
-        seconds = runner.seconds_left(plan, [step], _default_rate)
+    steps = ordered(plan.steps)
+    seconds = runner.estimates(plan, steps, _default_rate)
+    missing = [step for step in steps if runner.record_of(plan, step) is None]
+    for step in steps:
         rows.append(
             {
                 "step": step.name,
                 "documents": f"{step.work:,.0f}" if step.work else "?",
-                "state": "finished" if done else f"about {_clock(seconds)}",
+                "state": f"about {_clock(seconds[step.key])}" if step in missing else "finished",
             }
         )
     if rows:
         typer.echo(render(rows, "table"))
-    left = runner.seconds_left(plan, missing, _default_rate) / jobs
+    left = runner.duration(missing, seconds, jobs)
     typer.echo(
         f"\n{len(rows)} steps, {len(missing)} to do, about {_clock(left)} with --jobs {jobs}. "
         "Rough until a step of the same kind has finished."
@@ -112,7 +110,9 @@ def _show_plan(plan: Plan, jobs: int) -> None:
 
 
 def _default_rate(step: Step) -> float:
-    return _TRAINED.get(step.model, _SLOWEST) if step.kind == "train" else _PREDICTED
+    if step.kind == "train":
+        return _TRAINED.get(step.model, _SLOWEST)
+    return (_PAIRED if step.kind == "pairs" else _PREDICTED) / step.effort
 
 
 class _Watcher:

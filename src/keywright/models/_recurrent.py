@@ -62,6 +62,7 @@ class Recurrent(Model[Memory, State]):
     """The encoder, and what the decoders have in common."""
 
     attention: Attention
+    recurrent = True
 
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__()

@@ -85,6 +85,7 @@ class GatedConvolution(nn.Module):
 class DivGraphPointer(Model[Graph, State]):
     paradigm = "one2seq"
     generated = "present"
+    recurrent = True
 
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__()

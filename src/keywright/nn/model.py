@@ -51,6 +51,8 @@ class Model(nn.Module, ABC, Generic[Memory, State]):
     """Whether it reads the keyphrases of similar training documents, which it finds in `index`."""
     index: Index | None = None
     """The training documents of a model that `retrieves`; it is saved in the run folder."""
+    recurrent: ClassVar[bool] = False
+    """Whether `State` has `hidden` [R, D], the state of a recurrent decoder after each token."""
     graphs: str | None = None
     """The module of `keywright.export.graphs` that writes this model's ONNX graphs. None: the model
     cannot be exported. A subclass that computes something else must set it again."""

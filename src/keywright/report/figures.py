@@ -56,7 +56,7 @@ def _forest(findings: Findings, part: str) -> Figure:
     for place, name in enumerate(systems):
         level = top + row * place + 22
         score = findings.scores[name][metric]
-        drawing.text(14, level - 9, f"{_short(name, 36)}: {100 * score:.1f}", "start small")
+        drawing.text(14, level - 9, f"{shortened(name, 36)}: {100 * score:.1f}", "start small")
         found = limits[name]
         if found is not None:
             drawing.line(
@@ -78,13 +78,13 @@ def _forest(findings: Findings, part: str) -> Figure:
         ),
     )
     listed = "; ".join(f"{name} {100 * findings.scores[name][metric]:.1f}" for name in systems)
-    return _figure(drawing, table, f"{listed}.")
+    return as_figure(drawing, table, f"{listed}.")
 
 
 def reliability(findings: Findings) -> Gallery | None:
     """Figure 3 of the calibration paper."""
     figures = [
-        _reliability(system, part, found[part], f"reliability-{place}-{part}")
+        reliability_diagram(system, part, found[part], f"reliability-{place}-{part}")
         for place, (system, found) in enumerate(findings.calibration.items())
         for part in SPLIT_PARTS
         if found[part].phrases
@@ -98,7 +98,8 @@ def reliability(findings: Findings) -> Gallery | None:
     return _gallery("Reliability", text, figures)
 
 
-def _reliability(system: str, part: str, found: PartCalibration, name: str) -> Figure:
+def reliability_diagram(system: str, part: str, found: PartCalibration, name: str) -> Figure:
+    """Of one part of a system's phrases."""
     plot = Plot((0, 100), HUNDREDTHS, labels=("confidence, %", "correct, %"), below=30)
     plot.ticks((tick, f"{tick}") for tick in (0, 20, 40, 60, 80, 100))
     drawing = plot.drawing
@@ -138,7 +139,7 @@ def _reliability(system: str, part: str, found: PartCalibration, name: str) -> F
         f"{100 * (found.confidence or 0):.1f}%, correct {100 * (found.accuracy or 0):.1f}%, "
         f"{summary} points."
     )
-    return _figure(drawing, table, described)
+    return as_figure(drawing, table, described)
 
 
 def _limits(bar: Bin) -> str:
@@ -151,7 +152,7 @@ def _limits(bar: Bin) -> str:
 def perplexity(findings: Findings) -> Gallery | None:
     """Figure 1 of the calibration paper."""
     figures = [
-        _perplexity(system, found, f"perplexity-{place}")
+        perplexity_histogram(system, found, f"perplexity-{place}")
         for place, (system, found) in enumerate(findings.calibration.items())
         if any(found.perplexity[part].median is not None for part in SPLIT_PARTS)
     ]
@@ -162,7 +163,8 @@ def perplexity(findings: Findings) -> Gallery | None:
     return _gallery("Perplexity of phrases", text, figures)
 
 
-def _perplexity(system: str, found: Calibration, name: str) -> Figure:
+def perplexity_histogram(system: str, found: Calibration, name: str) -> Figure:
+    """Of the present and the absent phrases of a system."""
     parts = {part: found.perplexity[part] for part in SPLIT_PARTS}
     edges = parts["present"].edges
     legend = [
@@ -206,7 +208,7 @@ def _perplexity(system: str, found: Calibration, name: str) -> Figure:
         f"{part} phrases: {_median(histogram.median)}, {histogram.above:,} beyond {edges[-1]:g}"
         for part, histogram in parts.items()
     )
-    return _figure(plot.drawing, table, f"Histogram of keyphrase perplexity. {described}.")
+    return as_figure(plot.drawing, table, f"Histogram of keyphrase perplexity. {described}.")
 
 
 def _median(value: float | None) -> str:
@@ -216,7 +218,7 @@ def _median(value: float | None) -> str:
 def tokens(findings: Findings) -> Gallery | None:
     """Figure 2 of the calibration paper."""
     figures = [
-        _tokens(system, found, f"tokens-{place}")
+        token_probabilities(system, found, f"tokens-{place}")
         for place, (system, found) in enumerate(findings.calibration.items())
         if found.tokens["all"][0].count
     ]
@@ -227,7 +229,8 @@ def tokens(findings: Findings) -> Gallery | None:
     return _gallery("Probability by token position", text, figures)
 
 
-def _tokens(system: str, found: Calibration, name: str) -> Figure:
+def token_probabilities(system: str, found: Calibration, name: str) -> Figure:
+    """Of the present and the absent phrases of a system."""
     places = len(found.tokens["all"])
     plot = Plot(
         (0.5, places + 0.5), HUNDREDTHS, labels=("token of the phrase", "probability, %"), below=20
@@ -270,13 +273,13 @@ def _tokens(system: str, found: Calibration, name: str) -> Figure:
     described = "; ".join(
         f"{part} {100 * mean:.1f}%" for part, mean in first.items() if mean is not None
     )
-    return _figure(plot.drawing, table, f"Mean probability of the first token: {described}.")
+    return as_figure(plot.drawing, table, f"Mean probability of the first token: {described}.")
 
 
 def sections(findings: Findings) -> Gallery | None:
     """Figure 4 of the calibration paper; it needs no probabilities."""
     figures = [
-        _sections(system, found.sections, f"sections-{place}")
+        section_bars(system, found.sections, f"sections-{place}")
         for place, (system, found) in enumerate(findings.calibration.items())
         if sum(found.sections.gold)
     ]
@@ -287,7 +290,8 @@ def sections(findings: Findings) -> Gallery | None:
     return _gallery("Phrases found by position in the text", text, figures)
 
 
-def _sections(system: str, found: Sections, name: str) -> Figure:
+def section_bars(system: str, found: Sections, name: str) -> Figure:
+    """Of the present phrases of a system."""
     fifths = len(found.gold)
     plot = Plot(
         (0, 100), HUNDREDTHS, labels=("first occurrence, % of the text", "found, %"), below=18
@@ -313,7 +317,9 @@ def _sections(system: str, found: Sections, name: str) -> Figure:
     shares = ", ".join(
         "none" if share is None else f"{100 * share:.1f}%" for share in found.accuracy
     )
-    return _figure(plot.drawing, table, f"Share found from the first to the last fifth: {shares}.")
+    return as_figure(
+        plot.drawing, table, f"Share found from the first to the last fifth: {shares}."
+    )
 
 
 def overlap(findings: Findings) -> Gallery | None:
@@ -322,7 +328,8 @@ def overlap(findings: Findings) -> Gallery | None:
     for found in findings.overlaps:
         pairs.setdefault((found.a, found.b), []).append(found)
     figures = [
-        _brackets(overlaps, f"overlap-{place}") for place, overlaps in enumerate(pairs.values())
+        agreement_bars(overlaps, f"overlap-{place}")
+        for place, overlaps in enumerate(pairs.values())
     ]
     text = (
         "Documents by the share of phrases on which two systems agree, in brackets of 10%; "
@@ -331,7 +338,8 @@ def overlap(findings: Findings) -> Gallery | None:
     return _gallery("Agreement by document", text, figures)
 
 
-def _brackets(found: Sequence[Overlap], name: str) -> Figure:
+def agreement_bars(found: Sequence[Overlap], name: str, title: str = "") -> Figure:
+    """Documents by the agreement of two systems."""
     parts = {overlap.part: overlap for overlap in found if overlap.part in SPLIT_PARTS}
     high = ticks(
         max(bracket.documents for overlap in parts.values() for bracket in overlap.brackets)
@@ -349,7 +357,7 @@ def _brackets(found: Sequence[Overlap], name: str) -> Figure:
     columns = ("documents", "shared right", "shared wrong")
     table = Table(
         name,
-        f"{pair.a} and {pair.b}: agreement",
+        title or f"{pair.a} and {pair.b}: agreement",
         ("agreement, %", *(f"{part}: {what}" for part in parts for what in columns)),
         tuple(
             (
@@ -372,7 +380,7 @@ def _brackets(found: Sequence[Overlap], name: str) -> Figure:
         for part, overlap in parts.items()
         if overlap.agreement is not None
     )
-    return _figure(plot.drawing, table, f"Mean agreement: {means or 'nothing to compare'}.")
+    return as_figure(plot.drawing, table, f"Mean agreement: {means or 'nothing to compare'}.")
 
 
 def numbers(findings: Findings) -> Gallery | None:
@@ -422,14 +430,14 @@ def _numbers(found: Numbers, name: str) -> Figure:
         f"On average {found.predicted:.2f} predicted and {found.gold:.2f} gold; more than gold in "
         f"{found.more:,} documents, as many in {found.equal:,}, fewer in {found.fewer:,}."
     )
-    return _figure(plot.drawing, table, described)
+    return as_figure(plot.drawing, table, described)
 
 
 def distributions(findings: Findings) -> Gallery | None:
     """Figure 3 of the FG paper."""
     kinds = dict.fromkeys((found.what, found.part) for found in findings.distributions)
     figures = [
-        _distribution(
+        distribution_bars(
             [found for found in findings.distributions if (found.what, found.part) == kind],
             f"distribution-{place}",
         )
@@ -442,9 +450,10 @@ def distributions(findings: Findings) -> Gallery | None:
     return _gallery("Distribution of scores", text, figures)
 
 
-def _distribution(found: Sequence[Distribution], name: str) -> Figure:
+def distribution_bars(found: Sequence[Distribution], name: str, title: str = "") -> Figure:
+    """The distributions of several systems in one drawing."""
     bins = len(found[0].counts)
-    legend = [(f"s{i % SERIES}", _short(system.system, 28)) for i, system in enumerate(found)]
+    legend = [(f"s{i % SERIES}", shortened(system.system, 28)) for i, system in enumerate(found)]
     high = ticks(100 * max(max(system.shares) for system in found))
     below = legend_height([text for _, text in legend])
     plot = Plot((0, 1), high, labels=("score", "share, %"), below=below + 4)
@@ -459,7 +468,7 @@ def _distribution(found: Sequence[Distribution], name: str) -> Figure:
     first = found[0]
     table = Table(
         name,
-        f"{first.part.capitalize()} phrases: {WHAT[first.what]}",
+        title or f"{first.part.capitalize()} phrases: {WHAT[first.what]}",
         ("score", *(f"{system.system}, %" for system in found)),
         tuple(
             (
@@ -470,10 +479,11 @@ def _distribution(found: Sequence[Distribution], name: str) -> Figure:
         ),
     )
     means = "; ".join(f"{system.system} {system.mean:.3f}" for system in found)
-    return _figure(plot.drawing, table, f"Mean: {means}.")
+    return as_figure(plot.drawing, table, f"Mean: {means}.")
 
 
-def _figure(drawing: Drawing, table: Table, description: str) -> Figure:
+def as_figure(drawing: Drawing, table: Table, description: str) -> Figure:
+    """A drawing with the table of its values, whose name and title it gets."""
     svg = drawing.render(table.name, table.title, description)
     return Figure(table.name, table.title, description, svg, table)
 
@@ -484,5 +494,6 @@ def _gallery(title: str, text: str, figures: Sequence[Figure]) -> Gallery | None
     return Gallery(title, text, tuple(figures), folded=len(figures) > MOST_UNFOLDED)
 
 
-def _short(name: str, most: int) -> str:
+def shortened(name: str, most: int) -> str:
+    """A name that fits into a drawing."""
     return name if len(name) <= most else f"{name[: most - 1]}…"

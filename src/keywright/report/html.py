@@ -24,7 +24,7 @@ def render(
     findings: Findings, card: Sequence[tuple[str, str]], documents: int = MOST_DOCUMENTS
 ) -> str:
     """The page; its browser holds the first `documents` documents."""
-    style, script = _resource("report.css"), _resource("report.js")
+    style, script = page_style(), _resource("report.js")
     pages = browser.pages(findings, documents)
     sections = list(_sections(findings))
     data = {"systems": findings.systems, "total": findings.documents, "documents": pages}
@@ -36,13 +36,23 @@ def render(
         lead=_lead(findings),
         summary=_list(summary(findings), "summary"),
         left_out=_left_out(findings),
-        main=_table(tables.main(findings)),
+        main=table_html(tables.main(findings)),
         contents=_contents(sections),
         sections="\n".join(map(_section, sections)),
         browsing=escape(_browsing(findings, len(pages))),
         card=_card(card),
         data=browser.embedded(data),
     )
+
+
+def page_style() -> str:
+    """The style sheet of a page with tables and drawings."""
+    return figure_style() + _resource("report.css")
+
+
+def figure_style() -> str:
+    """What drawings need of it, so that they can also be files of their own."""
+    return _resource("figures.css")
 
 
 def _resource(name: str) -> str:
@@ -152,7 +162,7 @@ def _entries(section: Section) -> str:
 def _section(section: Section) -> str:
     shown = [
         f'<div id="{section.name}-{place}">'
-        f"{_table(content) if isinstance(content, Table) else _gallery(content)}</div>"
+        f"{table_html(content) if isinstance(content, Table) else gallery_html(content)}</div>"
         for place, content in enumerate(section.contents)
     ]
     if not shown:
@@ -164,7 +174,8 @@ def _section(section: Section) -> str:
     )
 
 
-def _table(table: Table, heading: bool = True) -> str:
+def table_html(table: Table, heading: bool = True) -> str:
+    """A table with its title and notes."""
     kinds = [_kind(cell) for cell in table.rows[0]] if table.rows else [""] * len(table.columns)
     head = "".join(
         f'<th scope="col"{kind if place else ""}>{escape(column)}</th>'
@@ -207,7 +218,8 @@ def _kind(cell: Cell) -> str:
     return "" if cell.value is None else ' class="number"'
 
 
-def _gallery(gallery: Gallery) -> str:
+def gallery_html(gallery: Gallery) -> str:
+    """Drawings, each with the table of its values."""
     drawn = f'<div class="figures">{"".join(map(_figure, gallery.figures))}</div>'
     if gallery.folded:
         drawn = f"<details><summary>{len(gallery.figures)} figures</summary>{drawn}</details>"
@@ -218,7 +230,7 @@ def _figure(figure: Figure) -> str:
     return (
         f"<figure>{figure.svg}<figcaption>{escape(figure.title)}</figcaption>"
         f"<details><summary>Values</summary><p>{escape(figure.description)}</p>"
-        f"{_table(figure.table, heading=False)}</details></figure>"
+        f"{table_html(figure.table, heading=False)}</details></figure>"
     )
 
 

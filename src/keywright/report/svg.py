@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -57,6 +58,16 @@ class Drawing:
     def _add(self, tag: str, kind: str, **places: float) -> None:
         shown = " ".join(f'{name}="{_shown(value)}"' for name, value in places.items())
         self._elements.append(f'<{tag} class="{kind}" {shown}/>')
+
+
+def standalone(svg: str, style: str) -> str:
+    """A drawing as a file of its own, as wide as on the page, with its style inside."""
+    opening, rest = svg.split(">", 1)
+    size = re.search(r'viewBox="0 0 (\S+) (\S+)"', opening)
+    assert size is not None
+    sized = f'{opening} xmlns="http://www.w3.org/2000/svg" width="{size[1]}" height="{size[2]}"'
+    font = "text { font-family: system-ui, sans-serif; }"
+    return f"{sized}><style>{style}{font}</style>{rest}\n"
 
 
 def _shown(value: float) -> str:

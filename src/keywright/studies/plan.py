@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import IO, Literal, cast
@@ -21,25 +22,44 @@ from keywright.config import Config
 from keywright.data.documents import read_documents
 from keywright.data.pairs import find_target
 from keywright.data.writers import write_documents
-from keywright.files import atomic_write, sha256
-from keywright.studies.definition import OWN, DataSet, Decoder, Study, System, config_of
+from keywright.files import atomic_write, open_binary, sha256
+from keywright.scorers.config import Config as ScorerConfig
+from keywright.studies import drawable
+from keywright.studies.definition import (
+    OWN,
+    DataSet,
+    Decoder,
+    Excerpt,
+    Study,
+    System,
+    config_of,
+    fb_stages,
+    scorer_config_of,
+)
+from keywright.types import Document
 
 DIGITS = 12
 RUNS, PREDICTIONS, CONFIGS, DOCUMENTS, STEPS = "runs", "predictions", "configs", "data", "steps"
+PAIRS, STATES = "pairs", "states"
+SCORER = "scorer"
+"""What stands for the model of a step that trains a scorer."""
+_PAIRS = 5  # pairs per document, for an estimate: 5,000 documents gave 25,570 in docs/results.md
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Step:
     """A command that makes one thing, and is repeated after an interruption to complete it."""
 
-    kind: Literal["train", "predict"]
+    kind: Literal["train", "predict", "pairs", "states"]
     name: str
     key: str
     command: tuple[str, ...]  # arguments of keywright
     output: Path
     needs: tuple[str, ...] = ()  # keys of steps that come before
-    work: float = 0.0  # documents that are read
-    model: str = ""
+    work: float = 0.0  # documents that are read, or pairs of phrases
+    model: str = ""  # steps of the same model and kind are about as fast
+    effort: float = 1.0  # how many times as long a document takes as with greedy search, roughly
 
 
 @dataclass(frozen=True)
@@ -63,7 +83,8 @@ class Plan:
     documents: Mapping[str, Path]  # by data set
     runs: Mapping[str, Path]  # by name, such as "CatSeq" or "CatSeq (seed 2)"
     configs: Mapping[Path, str]  # files that the steps read
-    excerpts: Mapping[Path, DataSet]  # the first documents of a data set, by the file they go to
+    excerpts: Mapping[Path, Excerpt]  # some documents of a file, by the file they go to
+    states: Mapping[tuple[str, str], Path]  # decoder states, by system and data set
 
 
 def make(study: Study, folder: Path) -> Plan:
@@ -72,6 +93,11 @@ def make(study: Study, folder: Path) -> Plan:
     for system in study.systems:
         for seed in study.seeds_of(system):
             maker.add(system, seed)
+    for figure in study.figures:
+        if figure.kind == "states":
+            for system in drawable.systems_of(study, figure):
+                for dataset in drawable.datasets_of(study, figure):
+                    maker.add_states(system, dataset)
     return Plan(
         study,
         folder,
@@ -81,19 +107,21 @@ def make(study: Study, folder: Path) -> Plan:
         maker.runs,
         maker.configs,
         maker.excerpts,
+        maker.states,
     )
 
 
 def prepare(plan: Plan) -> None:
     """Write the files that the steps read, and make the folders that they write to."""
+    plan.folder.mkdir(parents=True, exist_ok=True)
     for step in plan.steps:
         step.output.parent.mkdir(parents=True, exist_ok=True)
     for path, text in plan.configs.items():
         _write(path, text)
-    for path, dataset in plan.excerpts.items():
+    for path, excerpt in plan.excerpts.items():
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_documents(islice(read_documents(dataset.documents), dataset.first), path)
+            write_documents(_read(excerpt), path)
 
 
 class _Maker:
@@ -104,11 +132,12 @@ class _Maker:
         self.cells: list[Cell] = []
         self.runs: dict[str, Path] = {}
         self.configs: dict[Path, str] = {}
-        self.excerpts: dict[Path, DataSet] = {}
+        self.excerpts: dict[Path, Excerpt] = {}
+        self.states: dict[tuple[str, str], Path] = {}
         self.files: dict[str, str] = {}  # digests of training data
-        self.digests = {d.name: _dataset_digest(d) for d in study.datasets}
+        self.digests = {d.name: self._excerpt_digest(d) for d in study.datasets}
         self.counts = {d.name: _count(d) for d in study.datasets}
-        self.documents = {d.name: self._documents(d) for d in study.datasets}
+        self.documents = {d.name: self._documents(d.name, d) for d in study.datasets}
 
     def add(self, system: System, seed: int) -> None:
         if system.published:
@@ -119,7 +148,7 @@ class _Maker:
             return
         model, key, needs = self._model(system, seed)
         for decoder in self.study.decoders_of(system):
-            for dataset in self.study.datasets:
+            for dataset in self.study.datasets_of(system):
                 self._predict(system, seed, decoder, dataset, (model, key, needs))
 
     def _model(self, system: System, seed: int) -> tuple[str, str, tuple[str, ...]]:
@@ -149,6 +178,10 @@ class _Maker:
             stages = (replace(first, initial=str(before.output)), *rest)
             config = replace(config, train=replace(config.train, stage=stages))
             needs = (before.key,)
+        if system.scorer is not None:
+            scorer = self._scorer(system.scorer)
+            config = _asking(config, scorer.output)
+            needs = (*needs, scorer.key)
         text = configs.to_toml(config)
         data = [self._file(path) for path in (*config.data.train, *config.data.valid)]
         key = _key("train", text, *data, *needs)
@@ -168,6 +201,86 @@ class _Maker:
         self.steps.setdefault(key, step)
         self.runs[label] = output
         return step
+
+    def _scorer(self, name: str) -> Step:
+        """The step that trains a scorer, after those that make its pairs."""
+        scorer = self.study.scorer(name)
+        config = scorer_config_of(scorer)
+        train = self._pairs(name, "train", scorer.system, scorer.train)
+        pairs = replace(config.pairs, train=(str(train.output),), valid=())
+        needs: tuple[str, ...] = (train.key,)
+        if scorer.valid is not None:
+            valid = self._pairs(name, "valid", scorer.system, scorer.valid)
+            pairs = replace(pairs, valid=(str(valid.output),))
+            needs = (*needs, valid.key)
+        config = replace(config, pairs=pairs)
+        text = configs.to_toml(config)
+        key = _key("scorer", text, *needs)
+        output = self.folder / RUNS / f"{name}-{key}"
+        written = self.folder / CONFIGS / f"{name}-{key}.toml"
+        self.configs[written] = text
+        command = ("train", str(written), "--run", str(output), "--resume")
+        work = _pairs_read(config, train.work)
+        step = Step("train", f"train {name}", key, command, output, needs, work, SCORER)
+        return self.steps.setdefault(key, step)
+
+    def _pairs(self, name: str, part: str, system: str, excerpt: Excerpt) -> Step:
+        """Pairs of sampled and gold phrases: what a policy meets in training."""
+        other = self.study.system(system)
+        trained = self._train(other, self.study.seeds_of(other)[0])
+        digest = self._excerpt_digest(excerpt)
+        documents = self._documents(f"{name}, {part}", excerpt)
+        count = _count(excerpt)
+        label = f"{name}, {part}"
+        key = _key("sample", trained.key, digest)
+        sampled = self.folder / PREDICTIONS / PAIRS / f"{label}-{key}.jsonl"
+        model = ("--model", str(trained.output), "--documents", str(documents))
+        predict = Step(
+            "predict",
+            f"sample phrases for {label}",
+            key,
+            ("predict", *model, "--output", str(sampled), "--resume", "--decode", "sample"),
+            sampled,
+            (trained.key,),
+            count,
+            f"{other.config}, sample",
+        )
+        self.steps.setdefault(key, predict)
+        key = _key("pairs", predict.key)
+        output = self.folder / PAIRS / f"{label}-{key}.jsonl"
+        command = ("make-pairs", str(sampled), "--documents", str(documents))
+        step = Step(
+            "pairs",
+            f"make pairs for {label}",
+            key,
+            (*command, "--output", str(output), "--match", "line"),
+            output,
+            (predict.key,),
+            count,
+        )
+        return self.steps.setdefault(key, step)
+
+    def add_states(self, system: System, dataset: DataSet) -> None:
+        """Decoder states of the first seed, for a figure."""
+        seed = self.study.seeds_of(system)[0]
+        trained = self._train(system, seed)
+        label = _label(self.study, system, seed)
+        key = _key("states", trained.key, self.digests[dataset.name])
+        output = self.folder / STATES / f"{label}, {dataset.name}-{key}.npz"
+        documents = self.documents[dataset.name]
+        command = ("decoder-states", "--model", str(trained.output), "--documents", str(documents))
+        step = Step(
+            "states",
+            f"decoder states of {label} on {dataset.name}",
+            key,
+            (*command, "--output", str(output)),
+            output,
+            (trained.key,),
+            self.counts[dataset.name],
+            system.config or "",
+        )
+        self.steps.setdefault(key, step)
+        self.states[system.name, dataset.name] = output
 
     def _predict(
         self,
@@ -200,20 +313,24 @@ class _Maker:
                 output,
                 needs,
                 self.counts[dataset.name],
-                system.config or name,
+                ", ".join((system.config or name, *options)),
+                _effort(decoder),
             ),
         )
         made = self.steps[key].output
         self.cells.append(Cell(system.name, decoder.name, seed, dataset.name, made))
 
-    def _documents(self, dataset: DataSet) -> Path:
-        """The file of a data set; for its first documents, a new one."""
-        if dataset.first is None:
-            return Path(dataset.documents)
-        name = f"{dataset.name}-{self.digests[dataset.name]}.jsonl"
-        path = self.folder / DOCUMENTS / name
-        self.excerpts[path] = dataset
+    def _documents(self, name: str, excerpt: Excerpt) -> Path:
+        """The file of some documents; a new one unless they are all of a file."""
+        if excerpt.first is None and not excerpt.skip:
+            return Path(excerpt.documents)
+        path = self.folder / DOCUMENTS / f"{name}-{self._excerpt_digest(excerpt)}.jsonl"
+        self.excerpts[path] = excerpt
         return path
+
+    def _excerpt_digest(self, excerpt: Excerpt) -> str:
+        skipped = [str(excerpt.skip)] if excerpt.skip else []
+        return _key("documents", self._file(excerpt.documents), str(excerpt.first), *skipped)
 
     def _file(self, path: str) -> str:
         if path not in self.files:
@@ -226,24 +343,78 @@ def _label(study: Study, system: System, seed: int) -> str:
     return f"{system.name} (seed {seed})" if several else system.name
 
 
-def _dataset_digest(dataset: DataSet) -> str:
-    return _key("documents", _digest_of(Path(dataset.documents)), str(dataset.first))
+def _read(excerpt: Excerpt) -> Iterator[Document]:
+    end = None if excerpt.first is None else excerpt.skip + excerpt.first
+    return islice(read_documents(excerpt.documents), excerpt.skip, end)
 
 
-def _count(dataset: DataSet) -> int:
-    return sum(1 for _ in islice(read_documents(dataset.documents), dataset.first))
+def _count(excerpt: Excerpt) -> int:
+    most = None if excerpt.first is None else excerpt.skip + excerpt.first
+    return _size(excerpt.documents, most) - excerpt.skip
+
+
+def _size(path: str, most: int | None = None) -> int:
+    """How many documents a file has, of which at most so many are of interest."""
+    return _lines(path, Path(path).stat().st_mtime_ns, most)
 
 
 def _documents_read(config: Config) -> float:
-    """How many documents training reads, as far as the config tells."""
-    each = config.data.train_documents
+    """How many documents training reads, unless it stops early."""
     total = 0.0
     for stage in config.train.stage:
         bounds = [stage.updates * stage.batch_size] if stage.updates else []
-        if stage.epochs and each:
-            bounds.append(stage.epochs * each)
+        if stage.epochs:
+            bounds.append(stage.epochs * _training_documents(config))
         total += min(bounds, default=0)
     return total
+
+
+def _training_documents(config: Config) -> int:
+    most = config.data.train_documents
+    total = 0
+    for path in config.data.train:
+        if most is None or total < most:
+            total += _size(path, None if most is None else most - total)
+    return total
+
+
+@cache
+def _lines(path: str, changed: int, most: int | None) -> int:
+    """In the usual formats documents are lines, which are counted faster than read."""
+    if not {".jsonl", ".txt"} & set(Path(path).suffixes):
+        return sum(1 for _ in islice(read_documents(path), most))
+    found = 0
+    with open_binary(path) as file:
+        while (most is None or found < most) and (block := file.read(_BLOCK)):
+            found += block.count(b"\n")
+    return found if most is None else min(found, most)
+
+
+def _asking(config: Config, scorer: Path) -> Config:
+    """The config with the run folder of a scorer in the rewards `fb`."""
+    stages = list(config.train.stage)
+    for number in fb_stages(config):
+        objective = stages[number].objective
+        reward = objective.settings["reward"]
+        table = {} if isinstance(reward, str) else dict(reward)
+        settings = {**objective.settings, "reward": {"name": "fb", **table, "scorer": str(scorer)}}
+        stages[number] = replace(stages[number], objective=configs.Part(objective.name, settings))
+    return replace(config, train=replace(config.train, stage=tuple(stages)))
+
+
+def _pairs_read(config: ScorerConfig, documents: float) -> float:
+    """About how many pairs the training of a scorer reads."""
+    made = documents * _PAIRS
+    return config.train.epochs * min(made, config.pairs.train_pairs or made)
+
+
+def _effort(decoder: Decoder) -> float:
+    """Beams of up to five hypotheses take about as long as greedy search, wider ones longer."""
+    table: dict[str, object] = {}
+    for setting in decoder.set:
+        configs.override(table, setting)
+    width = table.get("width", 1)
+    return max(1.0, width / 5) if isinstance(width, int) else 1.0
 
 
 def _digest_of(path: Path) -> str:

@@ -105,14 +105,20 @@ def match_of(cell: Cell) -> Match:
 
 
 def _metrics(study: Study, dataset: str) -> Sequence[str]:
-    """What any table asks for on this data set."""
+    """What any table or figure asks for on this data set."""
     wanted: Mapping[str, None] = dict.fromkeys(
         metric
         for table in study.tables
         if not table.datasets or dataset in table.datasets
         for metric in (table.metrics or study.metrics)
     )
-    return list(wanted)
+    drawn = dict.fromkeys(
+        figure.metric
+        for figure in study.figures
+        if figure.kind == "scores" and (not figure.datasets or dataset in figure.datasets)
+        if figure.metric is not None
+    )
+    return list({**wanted, **drawn})
 
 
 def files_of(results: Results, rows: Iterable[Row], dataset: str) -> dict[Row, Path]:

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +41,7 @@ class Record(msgspec.Struct, frozen=True):
     seconds: float
     work: float
     model: str
+    kind: str = ""
 
 
 class StepError(KeywrightError):
@@ -164,7 +165,7 @@ class _Scheduler:
         step = one.step
         before = self.plan.folder / STEPS / f"{step.key}.json"
         before.parent.mkdir(exist_ok=True)
-        made = Record(step.name, one.seconds, step.work, step.model)
+        made = Record(step.name, one.seconds, step.work, step.model, step.kind)
         with atomic_write(before) as file:
             cast(IO[str], file).write(msgspec.json.encode(made).decode())
 
@@ -231,13 +232,35 @@ def _try_lock(file: BinaryIO) -> bool:
     return True
 
 
-def seconds_left(plan: Plan, steps: Sequence[Step], default: Callable[[Step], float]) -> float:
-    """About how long steps take: as fast as finished ones of the same model, else `default`."""
+Rate = Callable[[Step], float]
+"""Documents (or pairs) per second of a step that nothing alike was measured for."""
+
+
+def estimates(plan: Plan, steps: Sequence[Step], default: Rate) -> dict[str, float]:
+    """About how long steps take, by key: as fast as finished ones of the same model and kind, else
+    as `default` says."""
     records = [record for step in plan.steps if (record := record_of(plan, step)) is not None]
-    total = 0.0
+    found = {}
     for step in steps:
-        alike = [r for r in records if r.model == step.model and r.name.startswith(step.kind)]
+        alike = [r for r in records if (r.model, r.kind) == (step.model, step.kind)]
         work = sum(r.work for r in alike)
         rate = work / sum(r.seconds for r in alike) if work else default(step)
-        total += step.work / rate
-    return total
+        found[step.key] = step.work / rate
+    return found
+
+
+def duration(steps: Sequence[Step], seconds: Mapping[str, float], jobs: int) -> float:
+    """How long steps take side by side, each started as soon as it can be, as `run` does it."""
+    waiting = ordered(steps)
+    unfinished = {step.key for step in waiting}
+    running: list[tuple[float, str]] = []
+    now = 0.0
+    while waiting or running:
+        ready = [step for step in waiting if not unfinished & set(step.needs)]
+        for step in ready[: jobs - len(running)]:
+            waiting.remove(step)
+            running.append((now + seconds[step.key], step.key))
+        now, done = min(running)
+        running.remove((now, done))
+        unfinished.remove(done)
+    return now

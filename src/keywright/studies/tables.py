@@ -5,22 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from statistics import mean, stdev
 
 from keywright.analysis import overlap as overlaps
 from keywright.analysis.significance import STARS, Comparison, Design, compare
 from keywright.analysis.systems import read_panel
 from keywright.calibration.calibrate import calibrate
+from keywright.calibration.position import SECTIONS, SectionCounts
+from keywright.data.documents import read_documents
 from keywright.evaluate import pair
 from keywright.evaluate import resolve as resolve_metrics
+from keywright.matches import JudgedPhrase
 from keywright.metric import Metric
 from keywright.protocols import load
 from keywright.studies.definition import OWN, TableSpec
 from keywright.studies.results import Results, Row, files_of, match_of
-from keywright.tables import Cell, Table, number, percent
+from keywright.tables import Cell, Table, count, number, percent
 
 PARTS = ("present", "absent")
 NOTHING = Cell("–", -math.inf)
+NO_TEXT = Cell("–")
+MOST_LETTERS = 100  # of the title of an example
 
 
 def make(results: Results) -> list[Table]:
@@ -29,6 +35,10 @@ def make(results: Results) -> list[Table]:
         "calibration": _calibration,
         "differences": _differences,
         "overlap": _overlap,
+        "reproduction": _reproduction,
+        "contrasts": _contrasts,
+        "sections": _sections,
+        "example": _example,
     }
     return [makers[spec.kind](results, spec) for spec in results.study.tables]
 
@@ -47,7 +57,8 @@ def _scores(results: Results, spec: TableSpec) -> Table:
         for metric in metrics:
             cells = [_score_cell(results, row, dataset, metric) for row in rows]
             cells = _with_marks(cells, rows, metric, tested[dataset])
-            for line, cell in zip(body, _with_best(cells, metric), strict=True):
+            ours = [not results.study.system(system).published for system, _ in rows]
+            for line, cell in zip(body, _with_best(cells, ours, metric), strict=True):
                 line.append(cell)
     columns = ("system", *_headings(datasets, [str(metric) for metric in metrics]))
     return Table(
@@ -70,7 +81,7 @@ def _score_cell(results: Results, row: Row, dataset: str, metric: Metric) -> Cel
     """The mean of all seeds with its deviation, or what a paper says."""
     printed = results.published(row[0], dataset, str(metric))
     if printed is not None:
-        return Cell(f"{printed:g}")
+        return Cell(printed_score(printed), printed / metric.definition.unit.scale)
     found = results.of(row, dataset, str(metric))
     if not found:
         return NOTHING
@@ -81,14 +92,23 @@ def _score_cell(results: Results, row: Row, dataset: str, metric: Metric) -> Cel
     return Cell(text, middle)
 
 
-def _with_best(cells: Sequence[Cell], metric: Metric) -> list[Cell]:
+def printed_score(value: float) -> str:
+    """A published score with the decimals that it was printed with, but at least one."""
+    return f"{value:.1f}" if round(value, 1) == value else f"{value:g}"
+
+
+def _with_best(cells: Sequence[Cell], ours: Sequence[bool], metric: Metric) -> list[Cell]:
     """The best of the systems that were run; with fewer than two, none is best."""
     better = metric.definition.better
-    values = [c.value for c in cells if c.value is not None and math.isfinite(c.value)]
+    run = [cell.value for cell, own in zip(cells, ours, strict=True) if own]
+    values = [value for value in run if value is not None and math.isfinite(value)]
     if better == "neither" or len(values) < 2:
         return list(cells)
     best = max(values) if better == "higher" else min(values)
-    return [replace(cell, best=cell.value == best) for cell in cells]
+    return [
+        replace(cell, best=own and cell.value == best)
+        for cell, own in zip(cells, ours, strict=True)
+    ]
 
 
 def _with_marks(
@@ -141,6 +161,11 @@ def _notes(results: Results, spec: TableSpec) -> Iterable[str]:
             f"Different from {spec.baseline}: {levels} (the larger of paired bootstrap and "
             f"permutation, {study.resamples:,} each, Holm's correction over a data set)."
         )
+    yield from _protocols(results, spec)
+
+
+def _protocols(results: Results, spec: TableSpec) -> Iterable[str]:
+    study = results.study
     protocols = {study.protocol_of(study.dataset(name)) for name in results.datasets(spec)}
     yield f"Protocol {', '.join(sorted(protocols))}."
 
@@ -235,6 +260,137 @@ def _overlap(results: Results, spec: TableSpec) -> Table:
         "over the documents with any.",
     )
     return Table(spec.name, spec.title or spec.name, columns, _rows(body), notes)
+
+
+def _reproduction(results: Results, spec: TableSpec) -> Table:
+    """What was measured here minus what was published (Thomas and Vajjala 2024, table 2)."""
+    metrics, datasets = _metrics(results, spec), results.datasets(spec)
+    body = []
+    for system, decoder in results.rows(spec):
+        printed = results.study.system(system).reproduces.get(decoder)
+        if printed is not None:
+            line = [Cell(row_name((system, decoder))), Cell(printed)]
+            for dataset in datasets:
+                for metric in metrics:
+                    line.append(_gap(results, (system, decoder), printed, dataset, metric))
+            body.append(line)
+    columns = ("system", "compared with", *_headings(datasets, [str(m) for m in metrics]))
+    notes = ("Our score minus the published one; scores are times 100.", *_protocols(results, spec))
+    return Table(spec.name, spec.title or spec.name, columns, _rows(body), notes)
+
+
+def _gap(results: Results, row: Row, printed: str, dataset: str, metric: Metric) -> Cell:
+    published = results.published(printed, dataset, str(metric))
+    found = results.of(row, dataset, str(metric))
+    if published is None or not found:
+        return NOTHING
+    unit = metric.definition.unit
+    difference = unit.scale * mean(found) - published
+    return _signed(difference, unit.digits)
+
+
+def _signed(value: float, digits: int) -> Cell:
+    return Cell(f"{value:+.{digits}f}".replace("-", "−"), value)
+
+
+def _contrasts(results: Results, spec: TableSpec) -> Table:
+    """The first minus the second metric of each pair: macro and micro averages, or @M and @O
+    (Thomas and Vajjala 2024, tables 5 and 6). Several data sets have a mean, too."""
+    metrics = _metrics(results, spec)
+    pairs = list(zip(metrics[::2], metrics[1::2], strict=True))
+    body = []
+    for row in results.rows(spec):
+        kept = [name for name in results.datasets(spec) if results.of(row, name, str(metrics[0]))]
+        for dataset in kept:
+            body.append(_contrast(results, row, [dataset], dataset, pairs))
+        if len(kept) > 1:
+            body.append(_contrast(results, row, kept, "mean", pairs))
+    columns = ["system", "data set"]
+    for first, second in pairs:
+        columns += [str(first), str(second), "difference"]
+    return Table(
+        spec.name,
+        spec.title or spec.name,
+        tuple(columns),
+        _rows(body),
+        ("Scores are times 100; the mean is over the data sets.", *_protocols(results, spec)),
+    )
+
+
+def _contrast(
+    results: Results,
+    row: Row,
+    datasets: Sequence[str],
+    label: str,
+    pairs: Sequence[tuple[Metric, Metric]],
+) -> list[Cell]:
+    line = [Cell(row_name(row)), Cell(label)]
+    for metrics in pairs:
+        values = [
+            mean(mean(results.of(row, dataset, str(metric))) for dataset in datasets)
+            for metric in metrics
+        ]
+        shown = [Cell(m.show(value), value) for m, value in zip(metrics, values, strict=True)]
+        unit = metrics[0].definition.unit
+        line += [*shown, _signed(unit.scale * (values[0] - values[1]), unit.digits)]
+    return line
+
+
+def _sections(results: Results, spec: TableSpec) -> Table:
+    """Present gold phrases by the fifth of the text (table 3 of the calibration study)."""
+    study = results.study
+    width = 100 // SECTIONS
+    body = []
+    for name in results.datasets(spec):
+        counts = SectionCounts(load(study.protocol_of(study.dataset(name))))
+        for document in read_documents(results.plan.documents[name], need_gold=True):
+            counts.add(document, ())
+        body.append([Cell(name), *map(count, counts.total().gold)])
+    columns = ("data set", *(f"{width * i}–{width * (i + 1)}%" for i in range(SECTIONS)))
+    notes = (
+        "Present gold phrases by where they first occur, in % of the characters.",
+        *_protocols(results, spec),
+    )
+    return Table(spec.name, spec.title or spec.name, columns, _rows(body), notes)
+
+
+def _example(results: Results, spec: TableSpec) -> Table:
+    """A document with its gold and predicted phrases (Thomas and Vajjala 2024, table 8)."""
+    study, body = results.study, []
+    for dataset in results.datasets(spec):
+        documents = read_documents(results.plan.documents[dataset], need_gold=True)
+        document = next(islice(documents, spec.document - 1, None), None)
+        if document is None:
+            continue
+        protocol = load(study.protocol_of(study.dataset(dataset)))
+        title = " ".join((document.title or document.body).split())
+        body.append([Cell(title[:MOST_LETTERS]), Cell(dataset), NO_TEXT, NO_TEXT])
+        gold = protocol.judge(document, document.keyphrases or ()).phrases
+        body.append(
+            [Cell("gold"), Cell(dataset), *_listed(gold, document.keyphrases or (), marked=False)]
+        )
+        for row in results.rows(spec):
+            cell = results.predictions(row, dataset)
+            if cell is not None:
+                pairs = pair(results.plan.documents[dataset], cell.predictions, match_of(cell))
+                _, made = next(islice(pairs, spec.document - 1, None))
+                judged = protocol.judge(document, made.texts).phrases
+                body.append([Cell(row_name(row)), Cell(dataset), *_listed(judged, made.texts)])
+    columns = ("", "data set", "present phrases", "absent phrases")
+    notes = (f"Document {spec.document}. Correct phrases are marked with an asterisk.",)
+    return Table(spec.name, spec.title or spec.name, columns, _rows(body), notes)
+
+
+def _listed(
+    phrases: Sequence[JudgedPhrase], texts: Sequence[str], marked: bool = True
+) -> list[Cell]:
+    """The phrases that a protocol counts, present ones first."""
+    found: dict[bool, list[str]] = {True: [], False: []}
+    for phrase in phrases:
+        if phrase.dropped is None and phrase.index is not None:
+            mark = "*" if phrase.correct and marked else ""
+            found[phrase.present].append(texts[phrase.index] + mark)
+    return [Cell("; ".join(found[present])) if found[present] else NO_TEXT for present in found]
 
 
 def _rows(body: Sequence[Sequence[Cell]]) -> tuple[tuple[Cell, ...], ...]:

@@ -1,0 +1,228 @@
+"""What is wrong with a study: the path of a setting, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from keywright import parts, protocols
+from keywright.data.documents import read_documents
+from keywright.errors import DataError, KeywrightError
+from keywright.evaluate import resolve
+from keywright.predictor import DEFAULT, EXTRACTORS, PRETRAINED
+from keywright.studies.definition import (
+    DataSet,
+    Decoder,
+    Excerpt,
+    FigureSpec,
+    Scorer,
+    Study,
+    System,
+    TableSpec,
+    config_of,
+    fb_stages,
+    scorer_config_of,
+)
+from keywright.studies.drawable import figure_problems
+from keywright.studies.problems import Problem, unknown
+
+_NAME = re.compile(r"[^/\\\x00-\x1f]{1,80}")
+
+
+def problems(study: Study) -> Iterator[Problem]:
+    """What is wrong with a study: the path of a setting, and what to do about it."""
+    yield from _name_problems(study)
+    for number, system in enumerate(study.systems):
+        yield from _system_problems(study, system, f"systems[{number}]")
+    for number, scorer in enumerate(study.scorers):
+        yield from _scorer_problems(study, scorer, f"scorers[{number}]")
+    yield from _cycles(study)
+    for number, dataset in enumerate(study.datasets):
+        yield from _dataset_problems(study, dataset, f"datasets[{number}]")
+    for number, table in enumerate(study.tables):
+        yield from _table_problems(study, table, f"tables[{number}]")
+    for number, figure in enumerate(study.figures):
+        yield from figure_problems(study, figure, f"figures[{number}]")
+
+
+def _name_problems(study: Study) -> Iterator[Problem]:
+    groups: dict[str, Sequence[System | DataSet | Decoder | TableSpec | FigureSpec | Scorer]] = {
+        "systems": study.systems,
+        "datasets": study.datasets,
+        "decoders": study.decoders,
+        "tables": study.tables,
+        "figures": study.figures,
+        "scorers": study.scorers,
+    }
+    for group, members in groups.items():
+        if not members and group not in ("figures", "scorers"):
+            yield group, "is empty; a study needs at least one"
+        names = [member.name for member in members]
+        for number, name in enumerate(names):
+            if not _NAME.fullmatch(name) or name.startswith("."):
+                yield f"{group}[{number}].name", f"{name!r} cannot be part of a file name"
+            if name in names[:number]:
+                yield f"{group}[{number}].name", f"{name!r} is used twice; names must differ"
+
+
+def _system_problems(study: Study, system: System, place: str) -> Iterator[Problem]:
+    given = [k for k in ("config", "model", "predictions", "published") if getattr(system, k)]
+    if len(given) != 1:
+        found = " and ".join(given) or "none of them"
+        yield (
+            f"{place}.name",
+            f"needs one of `config`, `model`, `predictions` or `published`, and has {found}",
+        )
+    if system.trained:
+        yield from _config_problems(study, system, place)
+    elif system.set or system.start or system.seeds or system.scorer:
+        yield f"{place}.name", "only a system with a `config` has `set`, `start`, `scorer`, `seeds`"
+    if system.model is not None and not _is_model(system.model):
+        known = [DEFAULT, *parts.names(EXTRACTORS)]
+        yield (
+            f"{place}.model",
+            f"{system.model!r} is neither the folder of a model nor one of {', '.join(known)}",
+        )
+    known = [dataset.name for dataset in study.datasets]
+    for dataset in (*system.predictions, *system.published):
+        kind = "predictions" if system.predictions else "published"
+        yield from unknown("data set", dataset, known, f"{place}.{kind}")
+    for dataset in system.datasets:
+        yield from unknown("data set", dataset, known, f"{place}.datasets")
+    yield from _reproduction_problems(study, system, place)
+    for dataset, file in system.predictions.items():
+        if not Path(file).is_file():
+            yield f"{place}.predictions", f"{file}: there is no such file (for {dataset})"
+    for name in system.decoders or ():
+        yield from unknown("decoder", name, [d.name for d in study.decoders], f"{place}.decoders")
+
+
+def _reproduction_problems(study: Study, system: System, place: str) -> Iterator[Problem]:
+    printed = [other.name for other in study.systems if other.published]
+    for decoder, name in system.reproduces.items():
+        known = [one.name for one in study.decoders_of(system)]
+        yield from unknown("decoder", decoder, known, f"{place}.reproduces")
+        yield from unknown("system with published scores", name, printed, f"{place}.reproduces")
+
+
+def _config_problems(study: Study, system: System, place: str) -> Iterator[Problem]:
+    try:
+        config = config_of(system)
+    except KeywrightError as error:
+        yield f"{place}.config", str(error)
+        return
+    for path in (*config.data.train, *config.data.valid):
+        if not Path(path).exists():
+            yield (
+                f"{place}.config",
+                f"{system.config} needs {path}, which does not exist; get the data, or override "
+                "data.train and data.valid in `set`",
+            )
+    if system.start is not None:
+        trained = [other.name for other in study.systems if other.trained]
+        yield from unknown("trained system", system.start, trained, f"{place}.start")
+    if system.scorer is not None:
+        known = [scorer.name for scorer in study.scorers]
+        yield from unknown("scorer", system.scorer, known, f"{place}.scorer")
+        if not fb_stages(config):
+            yield f"{place}.scorer", 'no stage has the reward {name="fb"}, which would ask it'
+    elif fb_stages(config):
+        yield f"{place}.config", "the reward fb needs a scorer; name one of [[scorers]] in `scorer`"
+
+
+def _scorer_problems(study: Study, scorer: Scorer, place: str) -> Iterator[Problem]:
+    try:
+        scorer_config_of(scorer)
+    except KeywrightError as error:
+        yield f"{place}.config", str(error)
+    trained = [system.name for system in study.systems if system.trained]
+    yield from unknown("trained system", scorer.system, trained, f"{place}.system")
+    for key, excerpt in (("train", scorer.train), ("valid", scorer.valid)):
+        if excerpt is not None:
+            yield from _excerpt_problems(excerpt, f"{place}.{key}")
+
+
+def _cycles(study: Study) -> Iterator[Problem]:
+    """Systems that wait for themselves: by their start, or by what their scorer learns from."""
+    names = [system.name for system in study.systems]
+    scored = {scorer.name: scorer.system for scorer in study.scorers}
+    before = {
+        system.name: [
+            name for name in (system.start, scored.get(system.scorer or "")) if name in names
+        ]
+        for system in study.systems
+    }
+    for number, system in enumerate(study.systems):
+        circle = _circle([system.name], before)
+        if circle is not None:
+            key = "start" if system.start else "scorer"
+            shown = " -> ".join(circle)
+            yield f"systems[{number}].{key}", f"is a cycle: {shown}; one of them must be first"
+
+
+def _circle(chain: list[str], before: Mapping[str, Sequence[str]]) -> list[str] | None:
+    """A way from the last of a chain back into the chain."""
+    for name in before[chain[-1]]:
+        if name in chain:
+            return [*chain, name]
+        found = _circle([*chain, name], before)
+        if found is not None:
+            return found
+    return None
+
+
+def _dataset_problems(study: Study, dataset: DataSet, place: str) -> Iterator[Problem]:
+    try:
+        protocols.load(study.protocol_of(dataset))
+    except KeywrightError as error:
+        yield f"{place}.protocol", str(error)
+    yield from _excerpt_problems(dataset, place)
+
+
+def _excerpt_problems(excerpt: Excerpt, place: str) -> Iterator[Problem]:
+    try:
+        documents = read_documents(excerpt.documents, need_gold=True)
+        if next(islice(documents, excerpt.skip, None), None) is None:
+            yield f"{place}.skip", f"{excerpt.documents} has no more than {excerpt.skip} documents"
+    except DataError as error:
+        yield f"{place}.documents", str(error)
+
+
+def _table_problems(study: Study, table: TableSpec, place: str) -> Iterator[Problem]:
+    systems = [system.name for system in study.systems]
+    groups: tuple[tuple[str, str, Iterable[str], list[str]], ...] = (
+        ("system", "systems", table.systems, systems),
+        ("data set", "datasets", table.datasets, [d.name for d in study.datasets]),
+        ("decoder", "decoders", table.decoders, [d.name for d in study.decoders]),
+        ("system", "baseline", [table.baseline] if table.baseline else [], systems),
+    )
+    for kind, key, names, known in groups:
+        for name in names:
+            yield from unknown(kind, name, known, f"{place}.{key}")
+    if table.baseline and study.system(table.baseline).published:
+        yield f"{place}.baseline", f"{table.baseline} has published scores only: nothing to test"
+    for dataset in study.datasets:
+        if table.datasets and dataset.name not in table.datasets:
+            continue
+        try:
+            resolve(table.metrics or study.metrics, protocols.load(study.protocol_of(dataset)))
+        except KeywrightError as error:
+            yield f"{place}.metrics" if table.metrics else "metrics", str(error)
+    if table.kind == "contrasts" and len(table.metrics or study.metrics) % 2:
+        yield (
+            f"{place}.metrics" if table.metrics else "metrics",
+            "contrasts are between pairs of metrics, and this is an odd number of them",
+        )
+    if table.kind == "reproduction" and not any(system.reproduces for system in study.systems):
+        yield f"{place}.kind", "no system says in `reproduces` which published scores it repeats"
+
+
+def _is_model(name: str) -> bool:
+    return (
+        name == DEFAULT
+        or name.startswith(PRETRAINED)
+        or name in parts.names(EXTRACTORS)
+        or Path(name).is_dir()
+    )

@@ -67,6 +67,7 @@ def test_formats_for_papers(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (folder / output).read_text().startswith(start)
+    assert done.stderr.endswith(f"{output}: 3 documents, 2 systems\n")
 
 
 @pytest.mark.parametrize(

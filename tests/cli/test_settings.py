@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from keywright.cli import _settings, generate
 from keywright.cli._jobs import Found
@@ -78,6 +80,26 @@ def test_colours_follow_the_probability_and_escapes_are_removed() -> None:
     assert absent.strip() == "Not in the text: \x1b[36minsulation\x1b[0m"
     text, _ = generate._as_marked(found, colour=False)
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_a_terminal_gets_lines_that_fit(colour: bool) -> None:
+    """Paragraphs are folded between words, and their own line ends are forgotten."""
+    body = "The old houses need large radiators and also very\nquiet heat pumps, 熱泵熱泵熱泵 too."
+    document = Document(title="On heat", body=f"{body}\n\nA list:\nshort")
+    start = document.text.index("heat pumps")
+    phrases = [
+        Keyphrase(text="heat pumps", probability=0.4, present=True, places=((start, start + 10),))
+    ]
+    text, _ = generate._as_marked([Found(document, phrases, [])], colour=colour, width=30)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    lines = plain.split("\n")
+    assert all(cell_len(line) <= 30 for line in lines)
+    assert lines[:2] == ["On heat", "The old houses need large"]
+    assert lines[-3:] == ["", "A list:", "short"]
+    assert plain.replace("**", "").split() == document.text.split()
+    (unchanged, _) = generate._as_marked([Found(document, phrases, [])], colour=colour)
+    assert "also very\nquiet" in unchanged
 
 
 def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -270,6 +270,17 @@ def test_in_a_browser(tmp_path: Path) -> None:
                     tab.run(f"{axe}; undefined")
                     assert tab.run(BARRIERS) == []
         assert tab.run("document.querySelectorAll('#phrases > li:not([hidden])').length") == 30
+        tab.look(375)
+        tab.open(page)
+        assert tab.run("document.querySelector('.map').scrollLeft") > 100  # the middle of the map
+        tab.run("document.querySelector('#phrases details').open = true")
+        # Numbers of two digits, which stand in the padding of the list, do not leave the page.
+        assert (
+            tab.run(
+                "parseFloat(getComputedStyle(document.querySelector('details ol')).paddingLeft)"
+            )
+            >= 32
+        )
         tab.choose("#search", "radiat")
         assert tab.run("document.querySelectorAll('#phrases > li:not([hidden])').length") == 1
         tab.click(".map a")

@@ -56,3 +56,9 @@ def test_the_command_line(keywright: Run, tmp_path: Path) -> None:  # noqa: F811
     wrong = keywright("generate", tmp_path / "notes.txt", *common)
     assert wrong.returncode == 2
     assert "--annotate needs exactly one file, a PDF" in wrong.stderr
+    before = (tmp_path / "paper.pdf").read_bytes()
+    paper = tmp_path / "paper.pdf"
+    same = keywright("generate", paper, "--model", "textrank", "--annotate", paper)
+    assert same.returncode == 2
+    assert "would replace the PDF itself; give another name" in same.stderr
+    assert paper.read_bytes() == before

@@ -151,6 +151,16 @@ CONTRASTS = (
 )
 
 
+def test_lines_of_the_grid_do_not_cross_out_labels(page: Page) -> None:
+    styles = page.run(
+        "[...document.querySelectorAll('svg text')].map(e => getComputedStyle(e))"
+        ".map(s => [s.paintOrder, s.stroke])"
+    )
+    behind = page.run("getComputedStyle(document.body).backgroundColor")
+    assert styles
+    assert all(order.startswith("stroke") and stroke == behind for order, stroke in styles)
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1200, "light")])
 def test_axe_finds_no_barriers(page: Page, width: int, scheme: str) -> None:
     script = axe_script()

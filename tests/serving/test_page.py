@@ -380,6 +380,7 @@ def test_several_files_give_a_table_to_download(
     choose_files(page, "#file", *(tmp_path / name for name in ("a.txt", "=b.txt", "c.txt")))
     wait(page, "!document.getElementById('answer').hidden")
     assert len(asked) == 3
+    assert said(page, "#answer-title") == "Keyphrases of 2 files"
     assert texts(page, "#file-rows th") == ["a.txt", "=b.txt"]
     assert texts(page, "#file-rows td")[0].startswith("resting moth; moth; ")
     assert said(page, "#problem").startswith("1 of 3 files could not be read. c.txt: The queue")
@@ -393,6 +394,28 @@ def test_several_files_give_a_table_to_download(
     rows = list(csv.DictReader(io.StringIO(table.removeprefix("\ufeff"))))
     assert [row["document"] for row in rows] == ["a.txt"] * 5 + ["'=b.txt"] * 5
     assert rows[2]["keyphrase"] == 'acoustic, "masking"'
+
+
+def test_the_only_file_that_could_be_read_is_named(
+    page: Page, asked: list[tuple[str, bytes]], tmp_path: Path
+) -> None:
+    for name, content in (("a.txt", "moths"), ("c.txt", "overloaded")):
+        (tmp_path / name).write_text(content)
+    choose_files(page, "#file", tmp_path / "a.txt", tmp_path / "c.txt")
+    wait(page, "!document.getElementById('answer').hidden")
+    assert len(asked) == 2
+    assert said(page, "#answer-title") == "Keyphrases of a.txt"
+
+
+def test_no_two_landmarks_have_the_same_name(page: Page, asked: list[tuple[str, bytes]]) -> None:
+    ask(page)
+    names = page.run(
+        "[...document.querySelectorAll('section, [role=region]')]"
+        ".filter(e => e.checkVisibility()).map(e => e.getAttribute('aria-labelledby'))"
+    )
+    assert asked
+    assert "reading-title" in names
+    assert len(set(names)) == len(names)
 
 
 def test_the_number_of_keyphrases_is_asked_for(page: Page, asked: list[tuple[str, bytes]]) -> None:

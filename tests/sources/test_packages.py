@@ -107,9 +107,23 @@ def test_many_parts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         read_content(archive({**parts, "word/document.xml": ""}), "many.docx")
 
 
-def test_a_web_address_is_refused_with_a_hint() -> None:
-    with pytest.raises(DataError, match="is a web address; download it first"):
-        find(Path("https://example.org/paper.pdf"))
+@pytest.mark.parametrize(
+    ("address", "hint"),
+    [
+        ("https://example.org/a.pdf", "download it first, for example with: curl -LO https://exam"),
+        ("s3://bucket/a.pdf", "s3://bucket/a.pdf: is an address; copy the file"),
+        ("file:///home/me/a.pdf", "give the path, without file://"),
+    ],
+)
+def test_an_address_is_refused_with_a_hint(address: str, hint: str) -> None:
+    with pytest.raises(DataError, match=hint) as error:
+        find(Path(address))
+    assert str(error.value).startswith(f"{address}: is a")
+
+
+def test_a_damaged_archive_is_not_text() -> None:
+    with pytest.raises(DataError, match="is a binary file"):
+        read_content(b"PK\x03\x04 cut off", "book.epub")
 
 
 def test_a_size_that_lies_is_an_error() -> None:

@@ -39,7 +39,7 @@ def test_control_characters_and_utf16_are_read() -> None:
         (b" \n\t ", "is empty"),
         (b"\x7fELF\x00\x00\x01", "binary"),
         (b"caf\xe9 au lait", "UTF-8"),
-        (b"%PDF-1.7 cut off", "not a complete PDF"),
+        (b"%PDF-1.7 cut off", "not a complete PDF: it is damaged or cut off; copy or"),
     ],
 )
 def test_unreadable_files_are_reported(content: bytes, message: str) -> None:

@@ -106,8 +106,9 @@ def extend(wanted: Extension, job: Job, jobs: int, *, resume: bool, force: bool)
         typer.echo(f"keywright: warning: {count:,} rows: each {warning}", err=True)
     seconds = time.perf_counter() - began
     made = lines.done - first
+    rows = "row" if made == 1 else "rows"
     typer.echo(
-        f"{made:,} rows in {seconds:.1f} s ({made / seconds:.1f} rows/s): {output}", err=True
+        f"{made:,} {rows} in {seconds:.1f} s ({made / seconds:.1f} rows/s): {output}", err=True
     )
 
 

@@ -6,8 +6,10 @@ import csv
 import io
 import os
 import re
+import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
@@ -136,7 +138,7 @@ def generate(
     inputs = list(_inputs(files))
     reading = _Reading(_columns(column, title_column), _known_format(documents_format))
     total = _total(inputs, reading)
-    pdf = None if annotate is None else _pdf(inputs)
+    pdf = None if annotate is None else _pdf(inputs, annotate)
     chosen = vocabulary_file(vocabulary, vocabulary_mode, vocabulary_language, vocabulary_fuzzy)
     threads = 1 if jobs > 1 else None
     job = Job(model, selection, threads=threads, vocabulary=chosen, calibration=calibration)
@@ -157,7 +159,9 @@ def generate(
             if annotate is not None and pdf is not None:
                 found = _annotated(found, pdf, annotate)
             if show == "text":
-                _write(_as_marked(found, colour=output is None and _has_colours()), output)
+                colour = output is None and _has_colours()
+                width = _terminal_width() if output is None else None
+                _write(_as_marked(found, colour=colour, width=width), output)
             else:
                 _write(_lines(found, output_format or "table", selection), output)
     except KeyboardInterrupt:
@@ -277,14 +281,16 @@ def _reported(made: Iterable[Outcome], failed: list[Failed]) -> Iterator[Found]:
         raise typer.Exit(ALL_FAILED)
 
 
-def _pdf(inputs: list[Input]) -> bytes:
-    """The content of the only input, which must be a PDF."""
+def _pdf(inputs: list[Input], output: Path) -> bytes:
+    """The content of the only input, which must be a PDF and is not to be replaced."""
     from keywright.sources import pdf
 
     paths = [item for item in inputs if isinstance(item, Path)]
     content = paths[0].read_bytes() if len(inputs) == len(paths) == 1 else b""
     if not pdf.recognise(content, ""):
         raise ConfigError("--annotate needs exactly one file, a PDF")
+    if output.exists() and output.samefile(paths[0]):
+        raise ConfigError(f"--annotate {output} would replace the PDF itself; give another name")
     return content
 
 
@@ -357,18 +363,47 @@ def _has_colours() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def _as_marked(found: Iterable[Found], *, colour: bool) -> Iterator[str]:
-    """Texts in which the phrases are coloured by their probability, or between asterisks."""
+def _terminal_width() -> int | None:
+    """The columns of the terminal; None if the output is a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _as_marked(found: Iterable[Found], *, colour: bool, width: int | None = None) -> Iterator[str]:
+    """Texts in which the phrases are coloured by their probability, or between asterisks.
+
+    They are folded to `width` columns, if it is given.
+    """
     from keywright.generation.found import marks
 
     for document, phrases, _ in found:
+        shown = _CONTROL.sub(" ", document.text)
+        if width is not None:
+            shown = _fitted(shown, document, phrases, width, 0 if colour else len(_ASTERISKS))
         pieces = [
             text if phrase is None else _marked(text, phrase, colour)
-            for text, phrase in marks(_CONTROL.sub(" ", document.text), phrases)
+            for text, phrase in marks(shown, phrases)
         ]
         absent = [_marked(tidy, phrase, colour) for tidy, phrase in _absent(phrases)]
         yield "".join(pieces).rstrip()
         yield f"\nNot in the text: {', '.join(absent)}\n" if absent else ""
+
+
+def _fitted(
+    text: str, document: Document, phrases: Sequence[Keyphrase], width: int, mark: int
+) -> str:
+    """The text folded to a width, of which each mark of a phrase takes `mark` columns."""
+    from keywright.cli._folding import flowing, folded
+    from keywright.generation.found import marks
+
+    extra: Counter[int] = Counter()
+    at = 0
+    for piece, phrase in marks(text, phrases):
+        if phrase is not None:
+            extra[at] += mark
+            extra[at + len(piece) - 1] += mark  # the mark must not be cut from its last word
+        at += len(piece)
+    title = len(document.title) + 1 if document.title else 0
+    return folded(flowing(text, title), width, extra)
 
 
 def _absent(phrases: Iterable[Keyphrase]) -> Iterator[tuple[str, Keyphrase]]:
@@ -379,12 +414,13 @@ def _absent(phrases: Iterable[Keyphrase]) -> Iterator[tuple[str, Keyphrase]]:
 
 def _marked(text: str, phrase: Keyphrase, colour: bool) -> str:
     if not colour:
-        return f"**{text}**"
+        return f"{_ASTERISKS}{text}{_ASTERISKS}"
     probability = 1.0 if phrase.probability is None else phrase.probability
     code = next(code for least, code in _COLOURS if probability >= least)
     return f"\x1b[{code}m{text}\x1b[0m"
 
 
+_ASTERISKS = "**"
 # By the least probability: bold green, green, cyan.
 _COLOURS = ((0.3, "1;32"), (0.1, "32"), (0.0, "36"))
 

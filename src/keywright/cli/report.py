@@ -105,4 +105,5 @@ def report_command(
         text = {"latex": latex, "markdown": markdown}[format].render(findings, lines)
     with atomic_write(output) as file:
         cast(IO[str], file).write(text)
-    typer.echo(f"{output}: {findings.documents:,} documents, {len(systems)} systems", err=True)
+    noun = "system" if len(systems) == 1 else "systems"
+    typer.echo(f"{output}: {findings.documents:,} documents, {len(systems)} {noun}", err=True)

@@ -26,7 +26,8 @@ KINDS = ("pdf", "docx", "epub", "html", "markdown", "text")
 SUFFIXES = frozenset(
     {".txt", ".text", ".md", ".markdown", ".pdf", ".docx", ".epub", ".html", ".htm", ".xhtml"}
 )
-_ADDRESS = re.compile("(?:https?|ftp):/", re.IGNORECASE)
+# A `Path` has only one of the two slashes. A single letter is a drive of Windows.
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 MAX_REASON = 200  # characters of what a library says about a file
 CORPUS_SUFFIXES = frozenset({".jsonl", ".ndjson", ".json", ".gz", ".xz", ".zst"})
 
@@ -94,14 +95,14 @@ def find(path: Path) -> list[Path]:
 
     Hidden files and folders are skipped, as in shells.
     """
-    if _ADDRESS.match(str(path)):
-        raise DataError("is a web address; download it first, for example with: curl -LO", path)
     try:
         if not path.exists():
+            _refuse_address(str(path))
             raise DataError("no such file or folder", path)
         if not path.is_dir():
             return [path]
     except OSError as error:  # such as a name that is too long
+        _refuse_address(str(path))
         raise DataError(f"cannot be read: {error.strerror}", path) from None
     found = [
         file
@@ -114,6 +115,20 @@ def find(path: Path) -> list[Path]:
         known = ", ".join(sorted(SUFFIXES | {".jsonl"}))
         raise DataError(f"contains no files that can be read ({known})", path)
     return found
+
+
+def _refuse_address(given: str) -> None:
+    found = _ADDRESS.match(given)
+    if found is None:
+        return
+    rest = given[found.end() :]
+    if found[1].lower() == "file":
+        raise DataError("is an address; give the path, without file://", f"file:///{rest}")
+    address = f"{found[1]}://{rest}"
+    if found[1].lower() in ("http", "https", "ftp"):
+        hint = f"is a web address; download it first, for example with: curl -LO {address}"
+        raise DataError(hint, address)
+    raise DataError("is an address; copy the file to this machine first", address)
 
 
 def _beginning(path: Path) -> bytes:

@@ -66,12 +66,14 @@ def read_pages(content: bytes, name: str) -> tuple[list[list[Line]], str]:
     except pypdfium2.PdfiumError as error:
         if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
             raise DataError("is encrypted; remove its password first", name) from None
-        raise DataError(f"is not a complete PDF ({error})", name) from None
+        raise DataError(
+            "is not a complete PDF: it is damaged or cut off; copy or download it again", name
+        ) from None
     try:
         pages = [ordered(lines) for lines in _each_page(pdf)]
         return pages, pdf.get_metadata_value("Title")
     except pypdfium2.PdfiumError as error:
-        raise DataError(f"has a damaged page ({error})", name) from None
+        raise DataError(f"has a damaged page: {str(error).rstrip('.')}", name) from None
     finally:
         pdf.close()
 

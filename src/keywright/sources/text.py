@@ -16,6 +16,8 @@ _CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def recognise(content: bytes, name: str) -> bool:
+    if content.startswith(b"PK\x03\x04"):
+        return False  # an archive that is cut off before its first zero
     return b"\x00" not in content or _utf16(content) is not None
 
 

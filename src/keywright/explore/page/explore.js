@@ -37,5 +37,9 @@ byId("more").addEventListener("click", () => {
   update();
 });
 addEventListener("hashchange", open);
+// A phone shows a part of the map: its middle, because a corner may be empty.
+for (const map of document.querySelectorAll(".map")) {
+  map.scrollLeft = (map.scrollWidth - map.clientWidth) / 2;
+}
 update();
 open();

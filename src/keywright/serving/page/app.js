@@ -120,7 +120,7 @@ async function answerOfFile(file, signal) {
   body.append("file", file);
   for (const [name, value] of Object.entries(options())) body.append(name, value);
   const answer = await answerOf(await send("v1/keyphrases/file", { body }, signal));
-  return answer.documents.map((document) => ({ ...document, file: file.name }));
+  return answer.documents.map((document) => ({ ...document, file: file.name, source: file }));
 }
 
 /** One file after the other: a file that cannot be read does not stop the others. */
@@ -181,10 +181,17 @@ function show(documents, name) {
   byId("file-rows").replaceChildren(...documents.map((document, at) => fileRow(document, titles[at])));
   byId("files").hidden = titles.length === 1;
   byId("answer").hidden = false;
-  byId("answer-title").textContent = `Keyphrases of ${name}`;
+  byId("answer-title").textContent = `Keyphrases of ${nameOf(documents, name)}`;
   showDocument(0);
   byId("answer-title").focus({ preventScroll: true });
   byId("answer").scrollIntoView({ block: "start" });
+}
+
+/** What was read: files that could not be read are named in the problem and not counted. */
+function nameOf(documents, name) {
+  const read = new Set(documents.map(({ source }) => source).filter(Boolean));
+  if (read.size > 1) return counted(read.size, "file");
+  return [...read][0]?.name ?? name;
 }
 
 function fileRow({ keyphrases }, title) {

@@ -126,7 +126,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Seconds, matrix operations and memory of some updates of one model."""
     torch.set_flush_denormal(True)
     [name] = arguments.models
-    config = configs.load(config_file(name, arguments.small), pretrained(name, arguments.weights))
+    overrides = list(pretrained(name, arguments.weights))
+    if arguments.objective != LIKELIHOOD:
+        overrides.append("data.mark_absent=true")  # present and absent phrases have own rewards
+    config = configs.load(config_file(name, arguments.small), overrides)
     size = arguments.batch or config.train.stage[0].batch_size
     documents = [corpus.document_of(lines) for lines in corpus.generated(UPDATES * size)]
     vocabulary = vocabulary_of(config, documents)

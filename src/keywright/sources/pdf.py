@@ -292,9 +292,7 @@ def without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
 
 def _frames_once(pages: Sequence[list[Line]], enough: float) -> list[list[Line]]:
     """With lines that many pages have in the same place, such as links in a frame, read once."""
-    places = [
-        [(_shape(line), round(line.left), round(line.base)) for line in page] for page in pages
-    ]
+    places = [[(line.text, round(line.left), round(line.base)) for line in page] for page in pages]
     counts = Counter(place for page in places for place in set(page))
     seen: set[tuple[str, int, int]] = set()
     kept = []

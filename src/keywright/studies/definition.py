@@ -44,7 +44,7 @@ class Excerpt:
     """Documents of a file: all of them, or some."""
 
     documents: str
-    first: Count | None = None  # only so many documents
+    first: Count | None = None  # only the first documents, this many
     skip: Natural = 0  # documents before them
 
 

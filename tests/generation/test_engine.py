@@ -116,6 +116,19 @@ def test_places_are_those_in_the_text_that_was_given(engine: Keywright, before: 
             assert text[start:end].lower() == phrase.text.lower()
 
 
+@pytest.mark.parametrize("as_document", [False, True])
+def test_character_references_are_read_and_marked_as_a_whole(
+    engine: Keywright, as_document: bool
+) -> None:
+    text = (
+        "D&eacute;cor in old houses\n\nThe &ldquo;d&eacute;cor&rdquo; of old houses &amp; farms.\n"
+    )
+    found = engine.generate(plain_text.document(text, "file.txt") if as_document else text)
+    places = {p.text.lower(): [found.text[start:end] for start, end in p.places] for p in found}
+    assert places["décor"] == ["D&eacute;cor", "d&eacute;cor"]
+    assert places["old houses"] == ["old houses", "old houses"]
+
+
 def test_a_text_is_read_like_a_file_with_this_text(engine: Keywright) -> None:
     text = "Old heat pumps\n\nPumps warm houses. Houses need heat."
     from_file = engine.generate(plain_text.document(text, "file.txt"))

@@ -26,6 +26,7 @@ from keywright.generation.windows import combine, windows
 from keywright.predictor import DEFAULT, LoadedModel, load
 from keywright.ranking.model import expected_count
 from keywright.sources import text as plain_text
+from keywright.text.entities import Place, original_places, without_references
 from keywright.text.languages import ENGLISH, NAMES
 from keywright.types import Document, Prediction
 from keywright.vocabularies.terms import Terms
@@ -308,8 +309,7 @@ class Keywright:
 
     def warnings(self, document: str | Document) -> list[str]:
         """Reasons to doubt the keyphrases of a document or text, each in a few words."""
-        if isinstance(document, str):
-            document = _document(document)
+        document = _readable(_document(document) if isinstance(document, str) else document)
         if self._loaded.english is not None:
             language = language_of(document.text)
             if language != ENGLISH:
@@ -340,22 +340,18 @@ class Keywright:
     def _stream(
         self, texts: Iterable[str | Document | None], selection: Selection
     ) -> Iterator[Keyphrases]:
-        given: deque[str | Document] = deque()
+        given: deque[tuple[Document, str | None]] = deque()
 
         def documents() -> Iterator[Document]:
             for number, text in enumerate(texts):
                 known = _checked(text, number)
-                given.append(known)
-                yield known if isinstance(known, Document) else _document(known)
+                document = known if isinstance(known, Document) else _document(known)
+                given.append((document, known if isinstance(known, str) else None))
+                yield _readable(document)
 
         for document, prediction in self._predicted(documents()):
             found = self._keyphrases(document, prediction)
-            selected = selection(found, word_count(document))
-            text = given.popleft()
-            if isinstance(text, Document):
-                yield Keyphrases(selected, document.text)
-            else:
-                yield Keyphrases(_placed(selected, document, text), text)
+            yield _placed(selection(found, word_count(document)), *given.popleft())
 
     def _predicted(self, documents: Iterable[Document]) -> Iterator[tuple[Document, Prediction]]:
         """Every document with its prediction; batches mix windows of several documents."""
@@ -435,19 +431,39 @@ def _document(text: str) -> Document:
     return msgspec.structs.replace(plain_text.document(text, ""), id=None)
 
 
-def _placed(found: Sequence[Keyphrase], document: Document, text: str) -> list[Keyphrase]:
-    """Keyphrases with their places in `text`, from which the document was made."""
+def _readable(document: Document) -> Document:
+    """A document as its readers see it, without the character references of HTML."""
+    if "&" not in document.text:
+        return document
+    title, body = without_references(document.title), without_references(document.body)
+    return msgspec.structs.replace(document, title=title, body=body)
+
+
+def _placed(found: Sequence[Keyphrase], document: Document, text: str | None) -> Keyphrases:
+    """Keyphrases with their places in the document as it was given, or in the text of it."""
+    place = original_places(document.text)
+    if text is not None:
+        place = _in_text(place, document, text)
+    moved = (
+        msgspec.structs.replace(phrase, places=tuple(map(place, phrase.places))) for phrase in found
+    )
+    return Keyphrases(moved, document.text if text is None else text)
+
+
+def _in_text(
+    in_document: Callable[[Place], Place], document: Document, text: str
+) -> Callable[[Place], Place]:
+    """Where a place of a document is in the text from which the document was made."""
     title = len(text) - len(text.lstrip())
     body = len(text.rstrip()) - len(document.text)  # the body ends where the text does
     end = len(document.title)
 
-    def moved(place: tuple[int, int]) -> tuple[int, int]:
-        by = title if place[1] <= end else body
-        return place[0] + by, place[1] + by
+    def place(given: Place) -> Place:
+        start, stop = in_document(given)
+        by = title if stop <= end else body
+        return start + by, stop + by
 
-    return [
-        msgspec.structs.replace(phrase, places=tuple(map(moved, phrase.places))) for phrase in found
-    ]
+    return place
 
 
 def _temporary() -> str:

@@ -26,8 +26,8 @@ from keywright.generation.windows import combine, windows
 from keywright.predictor import DEFAULT, LoadedModel, load
 from keywright.ranking.model import expected_count
 from keywright.sources import text as plain_text
-from keywright.text.entities import Place, original_places, without_references
 from keywright.text.languages import ENGLISH, NAMES
+from keywright.text.markup import Place, original_places, readable
 from keywright.types import Document, Prediction
 from keywright.vocabularies.terms import Terms
 
@@ -351,7 +351,7 @@ class Keywright:
 
         for document, prediction in self._predicted(documents()):
             found = self._keyphrases(document, prediction)
-            yield _placed(selection(found, word_count(document)), *given.popleft())
+            yield _placed(selection(found, word_count(document)), document, *given.popleft())
 
     def _predicted(self, documents: Iterable[Document]) -> Iterator[tuple[Document, Prediction]]:
         """Every document with its prediction; batches mix windows of several documents."""
@@ -432,38 +432,55 @@ def _document(text: str) -> Document:
 
 
 def _readable(document: Document) -> Document:
-    """A document as its readers see it, without the character references of HTML."""
-    if "&" not in document.text:
+    """A document as people see it; texts that were tokenised in advance are left as they are."""
+    if document.tokenised:
         return document
-    title, body = without_references(document.title), without_references(document.body)
+    title, body = readable(document.title), readable(document.body)
     return msgspec.structs.replace(document, title=title, body=body)
 
 
-def _placed(found: Sequence[Keyphrase], document: Document, text: str | None) -> Keyphrases:
-    """Keyphrases with their places in the document as it was given, or in the text of it."""
-    place = original_places(document.text)
-    if text is not None:
-        place = _in_text(place, document, text)
+def _placed(
+    found: Sequence[Keyphrase], seen: Document, document: Document, text: str | None
+) -> Keyphrases:
+    """The keyphrases of a readable document with their places in what was given.
+
+    That is a document, or the `text` it was made from.
+    """
+    title, body = _starts(document) if text is None else _starts_in(text, document)
+    end, begin = len(seen.title), _starts(seen)[1]
+    in_title, in_body = _origins(document)
+
+    def place(given: Place) -> Place:
+        if given[1] <= end:
+            return _moved(in_title(given), title)
+        return _moved(in_body(_moved(given, -begin)), body)
+
     moved = (
         msgspec.structs.replace(phrase, places=tuple(map(place, phrase.places))) for phrase in found
     )
     return Keyphrases(moved, document.text if text is None else text)
 
 
-def _in_text(
-    in_document: Callable[[Place], Place], document: Document, text: str
-) -> Callable[[Place], Place]:
-    """Where a place of a document is in the text from which the document was made."""
+def _origins(document: Document) -> tuple[Callable[[Place], Place], Callable[[Place], Place]]:
+    """Where places of the readable title and body are in those that were given."""
+    if document.tokenised:
+        return (lambda place: place), (lambda place: place)
+    return original_places(document.title), original_places(document.body)
+
+
+def _starts(document: Document) -> tuple[int, int]:
+    """Where title and body begin in a document's text."""
+    return 0, len(document.text) - len(document.body)
+
+
+def _starts_in(text: str, document: Document) -> tuple[int, int]:
+    """Where title and body begin in the text from which the document was made."""
     title = len(text) - len(text.lstrip())
-    body = len(text.rstrip()) - len(document.text)  # the body ends where the text does
-    end = len(document.title)
+    return title, len(text.rstrip()) - len(document.body)  # the body ends where the text does
 
-    def place(given: Place) -> Place:
-        start, stop = in_document(given)
-        by = title if stop <= end else body
-        return start + by, stop + by
 
-    return place
+def _moved(place: Place, by: int) -> Place:
+    return place[0] + by, place[1] + by
 
 
 def _temporary() -> str:

@@ -32,7 +32,7 @@ _MARK = re.compile(r"<\w+>")
 # Blanks that tokenising put around marks: "alzheimer ' s disease", "internet of things ( iot )".
 _SPLIT_OFF = re.compile(r" (?=[')%.,])|(?<=\() |(?<= ') (?=s\b)")
 # What separates words although tokenising drops it: "superb: stainless steel".
-_BREAK = re.compile(r"[:;!?…]\s|\s[–—]|[–—]\s|\n\s*\n")
+_BREAK = re.compile(r'[:;!?…]\s|\s[-–—]\s|\s[–—]|[–—]\s|\n\s*\n|[|\[\]{}"“”=\t]|\n\s*[-*•>#]\s')
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -97,7 +97,7 @@ class SearchedText:
         return next(text for text, count in spellings.items() if count == best)
 
     def is_broken(self, phrase: Stems) -> bool:
-        """Whether a phrase occurs only across a colon, a dash or the end of a paragraph."""
+        """Whether a phrase occurs only across a colon, a bracket or the end of a paragraph."""
         places = self.places(phrase) if len(phrase) > 1 else []
         return bool(places) and all(_BREAK.search(self.text[start:end]) for start, end in places)
 

@@ -22,6 +22,7 @@ from keywright.data.tabular import bibtex
 from keywright.errors import KeywrightError
 from keywright.generation.sentences import sentences
 from keywright.sources import html, markdown, text
+from keywright.text.markup import original_places, readable
 from keywright.text.tokenise import looks_tokenised, normalise
 from tests.timing import ATTEMPTS
 
@@ -49,6 +50,9 @@ UNITS = (
         "e.g. A ",
         "J. A ",
         "a-",
+        "a-\n",
+        "a@",
+        "www.",
         "- ",
         "a'",
         "1,",
@@ -137,6 +141,8 @@ READERS: dict[str, Reads] = {
     "sentences": sentences,
     "normalise": normalise,
     "looks_tokenised": looks_tokenised,
+    "readable": readable,
+    "original_places": original_places,
     "looks_like_json": looks_like_json,
     "explain": lambda source: explain(ValueError(source), source),
     "html": reader(html.read),

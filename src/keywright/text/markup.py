@@ -17,7 +17,10 @@ from html.entities import html5
 Place = tuple[int, int]
 
 _INLINE = "a|abbr|b|bold|em|font|i|italic|sc|small|span|strong|sub|sup|u"
-_BLOCKS = "abstract|blockquote|br|div|h[1-6]|li|list|list-item|ol|p|script|sec|style|table|td|th|title|tr|ul"
+_BLOCKS = (
+    "abstract|blockquote|br|div|h[1-6]|li|list|list-item|ol|p|script|sec|style"
+    "|table|td|th|title|tr|ul"
+)
 _LOWER = "a-zà-öø-ÿ"
 _HIDDEN = re.compile(
     r"(?P<reference>&(?:\#[0-9]{1,7}|\#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});)"

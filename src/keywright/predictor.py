@@ -80,6 +80,7 @@ class LoadedModel:
     direction: Direction | None = None  # what a text means, if the model knows
     words_read: Callable[[Document], int] | None = None  # at once, if this depends on the document
     is_familiar: Callable[[Document], bool] | None = None  # is a text like those it learned from?
+    knows_words: Callable[[Document], bool] | None = None  # are most words of a text known?
     phrase_scorer: PhraseScorer | None = None  # scores given phrases, such as terms
     elsewhere: Predictor | None = None  # for texts in other languages than English
     summary: Callable[[], str] | None = None  # what the predictions so far took
@@ -252,6 +253,7 @@ def _load_ranker(folder: Path, options: LoadOptions) -> LoadedModel:
         most_words=ranker.manifest.most_words - 1,  # a mark separates title and body
         direction=ranker.direction,
         is_familiar=ranker.is_familiar,
+        knows_words=ranker.knows_words,
         words_read=ranker.words_read,
         phrase_scorer=ranker,
     )

@@ -70,6 +70,49 @@ def test_texts_unlike_those_it_learned_from_get_a_warning(
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Waterproof hiking boots, men's, mid-cut. Vibram outsole. Breathable membrane. Weight: "
+            "520 g per boot. Colour: dark brown, nubuck leather. Removable insole, wide fit. Not "
+            "suitable: crampons. Free returns within 30 days!",
+            "vibram outsole",
+        ),
+        (
+            "72 y/o M w/ T2DM, CKD stage 3, chest pain x 2 days. ECG: ST depression V4-V6. "
+            "Troponin rising. Started heparin, aspirin, atorvastatin 80. Cardiology consulted, "
+            "plan: cath in AM. Home meds: metformin (held), lisinopril, amlodipine.",
+            "metformin",
+        ),
+    ],
+)
+def test_english_texts_without_function_words_are_english(
+    kw: Keywright, text: str, expected: str
+) -> None:
+    assert not any("language" in warning for warning in kw.warnings(text))
+    found = {phrase.text.lower(): phrase for phrase in kw.generate(text)}
+    assert found[expected].probability is not None
+
+
+FINNISH = (
+    "Lämpöpumput vanhoissa taloissa. Tutkimme pumppujen toimintaa peruskorjaamattomissa taloissa "
+    "kahden lämmityskauden aikana. Menoveden lämpötilan alentaminen parantaa lämpökerrointa, mutta "
+    "asukkaat valittavat kylmyydestä kovimpina pakkaspäivinä. Tilastollinen malli ennustaa "
+    "sähkönkulutuksen alle kymmenen prosentin virheellä."
+)
+LATIN = (
+    "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut "
+    "labore et dolore magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco "
+    "laboris nisi ut aliquip ex ea commodo consequat."
+)
+
+
+@pytest.mark.parametrize("text", [FINNISH, LATIN])
+def test_languages_without_stop_words_are_not_english(kw: Keywright, text: str) -> None:
+    assert any("language that is not known" in warning for warning in kw.warnings(text))
+
+
 NEWS = """Storm leaves thousands without power in northern Scotland
 Thousands of homes in northern Scotland were without electricity on Friday after Storm Brenda
 brought winds of 90 miles per hour. Engineers of the network operator SSEN worked through the night

@@ -311,7 +311,7 @@ class Keywright:
         """Reasons to doubt the keyphrases of a document or text, each in a few words."""
         document = _readable(_document(document) if isinstance(document, str) else document)
         if self._loaded.english is not None:
-            language = language_of(document.text)
+            language = self._language(document)
             if language != ENGLISH:
                 return [self._other_language(language)]
         if self._loaded.is_familiar is not None and not self._loaded.is_familiar(document):
@@ -330,7 +330,14 @@ class Keywright:
     def _is_elsewhere(self, document: Document) -> bool:
         """Whether another predictor reads a document, because of its language."""
         elsewhere = self._loaded.elsewhere is not None
-        return elsewhere and language_of(document.text) != ENGLISH
+        return elsewhere and self._language(document) != ENGLISH
+
+    def _language(self, document: Document) -> str | None:
+        """The language of a document; that of lists and notes is told by the words they have."""
+        found = language_of(document.text)
+        if found is None and self._loaded.knows_words is not None:
+            return ENGLISH if self._loaded.knows_words(document) else None
+        return found
 
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
         """One prediction per document; those of a long document's windows are combined."""

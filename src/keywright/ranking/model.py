@@ -103,6 +103,9 @@ WORDS_PER_FIRST, FIRST_EXPECTED = 3, 5
 # of P@5 and R@5 this much. Chosen on validation documents.
 RECALL, FIRST_FIVE = 0.3, 0.7
 FEWEST_PRESENT = 2
+# How familiar the words of English texts are at least: parts lists -11.5, clinical notes -10.1. The
+# most familiar of 100 French texts has -13.0, a Catalan one -13.9, Latin -14.9.
+LEAST_KNOWN = -12.5
 
 PlattScaling = tuple[float, float]
 """Slope and offset of log-odds (Platt 1999)."""
@@ -231,6 +234,15 @@ class Ranker:
         """Whether a document is like those that the ranker was fitted on."""
         view = RankerView.of(document, self.manifest.most_words)
         return self.knowledge.book.familiarity(view) >= self.manifest.familiar
+
+    def knows_words(self, document: Document) -> bool:
+        """Whether the words of a document are those of the language that the ranker was fitted on.
+
+        Unlike stop words, they tell the language of lists and notes, too. A document with too few
+        words to judge is not known.
+        """
+        view = RankerView.of(document, self.manifest.most_words)
+        return LEAST_KNOWN <= self.knowledge.book.familiarity(view) < 0
 
     def words_read(self, document: Document) -> int:
         """How many words of a document like this one are read at once."""

@@ -1,7 +1,7 @@
 """What readers of a text do not read: character references, tags, addresses, hyphens at line ends.
 
-Texts from web pages, tables and PDF files are full of these. `readable` is such a text as people
-see it, and `original_places` says where a stretch of it is in the text that was given.
+Texts from web pages, tables, PDF files and LaTeX are full of these. `readable` is such a text as
+people see it, and `original_places` says where a stretch of it is in the text that was given.
 
 Every pattern is bounded, or begins only where another one ends, so that no text takes long.
 """
@@ -13,6 +13,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from html import unescape
 from html.entities import html5
+
+from keywright.text.latex import PLAIN_ACCENT, accented
 
 Place = tuple[int, int]
 
@@ -29,11 +31,16 @@ _HIDDEN = re.compile(
     r"|(?P<address>\b(?:https?://|www\.)[^\s<>\"]+"
     r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
     rf"|(?P<hyphen>(?<=(?-i:[{_LOWER}]))-[ \t]{{0,20}}\n[ \t]{{0,20}}(?=(?-i:[{_LOWER}])))"
+    r"|(?P<formula>\$(?=[^$\n]{0,200}[\\^_{])[^$\n]{1,300}\$)"
+    r"|(?P<citation>\\(?:cite|ref|eqref|label)[a-z*]{0,10}(?:\[[^\]\n]{0,200}\]){0,2}\{[^{}\n]{0,500}\})"
+    r"|(?P<font>\\(?:emph|text[a-z]{2})\{)"
+    rf"|(?P<accent>{PLAIN_ACCENT})"
     r"|(?P<invisible>[\u00ad\u200b\u2060\ufeff])",
     re.IGNORECASE,
 )
 # Every match contains one of these; most texts have none of them.
 _SIGNS = (
+    "\\",
     "&",
     "<",
     "://",
@@ -51,7 +58,15 @@ _HYPHENATED = re.compile(rf"(?<![{_LOWER}])[{_LOWER}]{{1,30}}-[{_LOWER}]{{1,30}}
 _WORD_BEFORE = re.compile(rf"[{_LOWER}]{{1,30}}\Z")
 _WORD_AFTER = re.compile(rf"[{_LOWER}]{{1,30}}")
 # No phrase crosses what stands for an address or the end of a block.
-_REPLACED = {"inline": "", "block": "\n\n", "address": ".", "invisible": ""}
+_REPLACED = {
+    "inline": "",
+    "block": "\n\n",
+    "address": ".",
+    "formula": "",
+    "citation": "",
+    "font": "",
+    "invisible": "",
+}
 
 
 def readable(text: str) -> str:
@@ -79,13 +94,15 @@ def original_places(text: str) -> Callable[[Place], Place]:
 
 def _replaced(text: str) -> Iterator[tuple[int, int, str]]:
     """The stretches [start, end) that readers see otherwise, and how."""
-    if not any(sign in text or sign.upper() in text for sign in _SIGNS):
+    if not any(sign in text for sign in _SIGNS):
         return
     compounds: frozenset[str] | None = None
     for found in _HIDDEN.finditer(text):
         kind = found.lastgroup or ""
         if kind == "reference":
             seen = _character(found[0])
+        elif kind == "accent":
+            seen = accented(found[0][1], found[0][2:].strip("{}"))
         elif kind == "hyphen":
             if compounds is None:
                 compounds = frozenset(_HYPHENATED.findall(text))

@@ -6,7 +6,6 @@ A file is written as it was, except for the field that is added or changed.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from keywright.data.tabular import Added, Reading, Row
 from keywright.data.tabular._references import HEADER, new_ones, read_text
 from keywright.errors import DataError
 from keywright.files import atomic_write
+from keywright.text import latex
 
 _ENTRY = re.compile(r"@[^\S\n]*([A-Za-z]+)\s*([{(])")
 _KEY = re.compile(r"\s*([^\s,{}\"#=()]*)\s*,?")
@@ -26,14 +26,7 @@ _BARE = re.compile(r"[^\s,{}\"#()]+")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _QUOTE = re.compile(r"\\.|[{}\"]", re.DOTALL)
 _NO_REFERENCE = ("comment", "preamble", "string")
-_ACCENT = re.compile(r"\\([`'^\"~=.cvuHrk])\s*\{?\s*(\\[ij]|[A-Za-z])\s*\}?")
-_ACCENTS = dict(
-    zip(
-        "`'^\"~=.cvuHrk",
-        "\u0300\u0301\u0302\u0308\u0303\u0304\u0307\u0327\u030c\u0306\u030b\u030a\u0328",
-        strict=True,
-    )
-)
+_ACCENT = re.compile(latex.ACCENT)
 _LETTERS = {"ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "l": "ł",
             "L": "Ł", "aa": "å", "AA": "Å", "i": "i", "j": "j"}  # fmt: skip
 _LETTER = re.compile(r"\\(ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z])\s*")
@@ -194,12 +187,7 @@ def _end_of_piece(source: str, at: int) -> int:
 
 def plain(value: str) -> str:
     """The text of a value without the commands of LaTeX."""
-
-    def accented(match: re.Match[str]) -> str:
-        letter = match[2].removeprefix("\\")
-        return unicodedata.normalize("NFC", letter + _ACCENTS[match[1]])
-
-    value = _ACCENT.sub(accented, " ".join(value.split()))
+    value = _ACCENT.sub(lambda match: latex.accented(*match.groups()), " ".join(value.split()))
     value = _LETTER.sub(lambda match: _LETTERS[match[1]], value)
     value = _COMMAND.sub("", value)
     value = re.sub(r"\\([&%$#_{} ])", r"\1", value).replace("---", "—").replace("--", "–")

@@ -18,7 +18,7 @@ import msgspec
 
 from keywright.errors import ConfigError, nearest
 from keywright.generation.found import Keyphrases
-from keywright.generation.keyphrases import Keyphrase, keyphrases
+from keywright.generation.keyphrases import Choice, Keyphrase, keyphrases
 from keywright.generation.language import language_of
 from keywright.generation.vocabulary import Controlled, Mode
 from keywright.generation.whole import as_a_whole
@@ -349,8 +349,8 @@ class Keywright:
                 yield known if isinstance(known, Document) else _document(known)
 
         for document, prediction in self._predicted(documents()):
-            found = self._keyphrases(document, prediction)
-            selected = selection(found, word_count(document))
+            choose = partial(selection, words=word_count(document))
+            selected = self._keyphrases(document, prediction, choose)
             text = given.popleft()
             if isinstance(text, Document):
                 yield Keyphrases(selected, document.text)
@@ -472,7 +472,7 @@ def _window_words(given: int | None, most: int | None) -> int | None:
 
 def _mapping(
     terms: Terms | None, mode: Mode, loaded: LoadedModel
-) -> Callable[[Document, Prediction], list[Keyphrase]]:
+) -> Callable[[Document, Prediction, Choice], list[Keyphrase]]:
     if terms is None:
         return partial(keyphrases, direction=loaded.direction)
     return Controlled(terms, mode)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -96,10 +97,10 @@ class Bench:
             "plain, rows/s": f"{plain:.1f}",
             "rows/s": f"{whole / used.seconds:.1f}",
             "of plain": f"{100 * whole / used.seconds / plain:.0f}%",
-            f"MB, {whole:,} rows": f"{used.memory:.0f}",
+            f"MB of {whole:,}": f"{used.memory:.0f}",
             "kills": str(kills),
             "rows/s, killed": f"{len(texts) / resumed.seconds:.1f}",
-            f"MB, {len(texts):,} rows": f"{resumed.memory:.0f}",
+            f"MB of {len(texts):,}, killed": f"{resumed.memory:.0f}",
             "resumed": same,
         }
 
@@ -133,8 +134,9 @@ class Bench:
         for kill in range(kills):
             process = self._start(table)
             self._wait(process, table, int(rows * (kill + 0.5) / kills))
+            memory = largest_memory(process)
             process.kill()
-            attempts.append(ended(process, KILLED))
+            attempts.append(ended(process, KILLED)._replace(memory=memory))
         attempts.append(ended(self._start(table), 0))
         return Used(sum(a.seconds for a in attempts), max(a.memory for a in attempts), 0)
 
@@ -143,8 +145,7 @@ class Bench:
         output = self._output(table)
         part = output.with_name(f"{output.name}.part")
         while not part.exists() or part.read_bytes().count(b"\n") < rows:
-            # Not `poll`, which would collect the process before its times are read.
-            if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if has_ended(process):
                 raise KeywrightError(f"{table}: was complete before {rows:,} rows were seen")
             time.sleep(0.05)
 
@@ -167,11 +168,27 @@ def plain_call(engine: Keywright, texts: Sequence[str]) -> float:
 
 def ended(process: subprocess.Popen[bytes], code: int) -> Used:
     """Wait for the end of a command that is expected to end with this code."""
+    memory = 0.0
+    while not has_ended(process):
+        memory = max(memory, largest_memory(process))
+        time.sleep(0.05)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != code:
         raise KeywrightError(f"{process.args!r}: ended with {process.returncode}")
-    return Used(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, code)
+    return Used(used.ru_utime + used.ru_stime, memory, code)
+
+
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Not `poll`, which would collect the process before its times are read."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def largest_memory(process: subprocess.Popen[bytes]) -> float:
+    """In MB, up to now. (`ru_maxrss` would count that of this process, which starts the other.)"""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) / 1024 if found else 0.0  # nothing is left of it at the end
 
 
 def write(path: Path, texts: Sequence[str]) -> None:

@@ -2,17 +2,24 @@
 
     python -m bench.tables documents.jsonl --rows 20000 --model rake
 
-A table of the documents, repeated, is written as CSV and as Parquet (`keywright[tables]`). In one
-run: the plain call (`Keywright.stream` over the texts), then the command on each table, once
-without interruption, and once killed with `kill -9` on the way and resumed; both outputs have to
-be the same. Seconds are those of CPU, so that other work on the machine counts less; memory is
-the largest of the command.
+A table of the documents, repeated, is written as CSV or Parquet (`keywright[tables]`). Then:
+
+- the command on the first `--whole` rows, without interruption. It is stopped now and then for a
+  part of the plain call (`Keywright.stream` over the same texts), so that both have the same share
+  of a busy machine;
+- the command on all rows, killed with `kill -9` several times on the way and resumed. The output
+  has to be that of the uninterrupted run: byte for byte if `--whole` is all rows, otherwise its
+  first rows.
+
+Seconds are those of CPU, so that other work on the machine counts less; memory is the largest of
+the command. Numbers appear in the texts, so that none is equal to another one.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +28,7 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
+from typing import NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -29,58 +37,158 @@ from keywright.data.documents import read_documents
 from keywright.errors import KeywrightError
 from keywright.tables import Row, titled
 
-OTHERS = ("of the plain call", "MB", "killed after", "resumed")
+KINDS = ("csv", "parquet")
+PAUSES = 10  # of the uninterrupted run, for the plain call
+KILLED = -signal.SIGKILL
+
+
+class Used(NamedTuple):
+    """What a command used, and how it ended."""
+
+    seconds: float  # of CPU
+    memory: float  # the largest, in MB
+    code: int
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("documents", type=Path)
     parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--whole", type=int, help="rows of the uninterrupted run (default: all)")
+    parser.add_argument("--kills", type=int, default=4)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--titles", action="store_true", help="take only titles: short rows")
     parser.add_argument("--model", default="default")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
-    texts = list(texts_of(options.documents, options.rows))
-    plain = plain_call(texts, options.model)
-    rows: list[Row] = [{"": "plain call", "rows/s": f"{plain:.0f}", **dict.fromkeys(OTHERS, "")}]
-    for suffix in (".csv", ".parquet"):
+    texts = list(texts_of(options.documents, options.rows, options.titles))
+    whole = min(options.whole or options.rows, options.rows)
+    rows = []
+    for kind in options.kinds:
         with tempfile.TemporaryDirectory() as folder:
-            rows.append(measured(Path(folder), suffix, texts, options.model, plain))
+            bench = Bench(Path(folder), kind, options.model)
+            rows.append(bench.measured(texts, whole, options.kills))
     title = f"{options.rows:,} rows, model {options.model}, seconds of CPU"
     print(titled([(title, rows)], "markdown" if options.markdown else "table"))
 
 
-def texts_of(path: Path, count: int) -> Iterator[str]:
+def texts_of(path: Path, count: int, titles: bool) -> Iterator[str]:
     """Texts that all differ, because equal ones might be remembered."""
-    documents = [document.text for document in read_documents(path)]
+    documents = [each.title if titles else each.text for each in read_documents(path)]
     for number, text in enumerate(islice(cycle(documents), count)):
         yield f"{' '.join(text.split())} Row {number}."
 
 
-def plain_call(texts: Sequence[str], model: str) -> float:
-    """Rows per second of CPU."""
-    engine = Keywright(model)
+class Bench:
+    def __init__(self, folder: Path, kind: str, model: str):
+        self._folder = folder
+        self._kind = kind
+        self._model = model
+
+    def measured(self, texts: Sequence[str], whole: int, kills: int) -> Row:
+        first, every = self._file("first"), self._file("every")
+        write(first, texts[:whole])
+        write(every, texts)
+        used, plain = self._beside_plain(first, texts[:whole])
+        resumed = self._killed(every, len(texts), kills)
+        same = self._compared(whole == len(texts), whole)
+        return {
+            "": self._kind,
+            "plain, rows/s": f"{plain:.1f}",
+            "rows/s": f"{whole / used.seconds:.1f}",
+            "of plain": f"{100 * whole / used.seconds / plain:.0f}%",
+            f"MB of {whole:,}": f"{used.memory:.0f}",
+            "kills": str(kills),
+            "rows/s, killed": f"{len(texts) / resumed.seconds:.1f}",
+            f"MB of {len(texts):,}, killed": f"{resumed.memory:.0f}",
+            "resumed": same,
+        }
+
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{name}.{self._kind}"
+
+    def _output(self, table: Path) -> Path:
+        return table.with_name(f"{table.stem}-out{table.suffix}")
+
+    def _start(self, table: Path) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-m", "keywright", "generate", str(table), "--column", "text"]
+        words += ["--model", self._model, "--output", str(self._output(table)), "--resume"]
+        return subprocess.Popen(words, stderr=subprocess.DEVNULL)
+
+    def _beside_plain(self, table: Path, texts: Sequence[str]) -> tuple[Used, float]:
+        """The command in one go, and the rows per second of a plain call in its pauses."""
+        engine = Keywright(self._model)
+        each = len(texts) // (2 * PAUSES)  # half of the rows suffice for the plain call
+        process = self._start(table)
+        seconds = 0.0
+        for pause in range(PAUSES):
+            self._wait(process, table, int(len(texts) * (pause + 0.5) / PAUSES))
+            process.send_signal(signal.SIGSTOP)
+            seconds += plain_call(engine, texts[pause * 2 * each :][:each])
+            process.send_signal(signal.SIGCONT)
+        return ended(process, 0), PAUSES * each / seconds
+
+    def _killed(self, table: Path, rows: int, kills: int) -> Used:
+        """What all attempts used together."""
+        attempts = []
+        for kill in range(kills):
+            process = self._start(table)
+            self._wait(process, table, int(rows * (kill + 0.5) / kills))
+            memory = largest_memory(process)
+            process.kill()
+            attempts.append(ended(process, KILLED)._replace(memory=memory))
+        attempts.append(ended(self._start(table), 0))
+        return Used(sum(a.seconds for a in attempts), max(a.memory for a in attempts), 0)
+
+    def _wait(self, process: subprocess.Popen[bytes], table: Path, rows: int) -> None:
+        """Wait until so many rows are done."""
+        output = self._output(table)
+        part = output.with_name(f"{output.name}.part")
+        while not part.exists() or part.read_bytes().count(b"\n") < rows:
+            if has_ended(process):
+                raise KeywrightError(f"{table}: was complete before {rows:,} rows were seen")
+            time.sleep(0.05)
+
+    def _compared(self, complete: bool, whole: int) -> str:
+        first, every = self._output(self._file("first")), self._output(self._file("every"))
+        if complete and first.read_bytes() == every.read_bytes():
+            return "the same bytes"
+        if not complete and rows_of(every)[:whole] == rows_of(first):
+            return f"the same first {whole:,} rows"
+        raise KeywrightError(f"{every}: differs from the table that was not interrupted")
+
+
+def plain_call(engine: Keywright, texts: Sequence[str]) -> float:
+    """Seconds of CPU."""
     began = time.process_time()
     for _ in engine.stream(texts):
         pass
-    return len(texts) / (time.process_time() - began)
+    return time.process_time() - began
 
 
-def measured(folder: Path, suffix: str, texts: Sequence[str], model: str, plain: float) -> Row:
-    table = folder / f"in{suffix}"
-    write(table, texts)
-    whole, killed = folder / f"whole{suffix}", folder / f"killed{suffix}"
-    seconds, memory = run(command(table, whole, model))
-    done = kill_on_the_way(command(table, killed, model), killed, len(texts))
-    run([*command(table, killed, model), "--resume"])
-    if rows_of(killed) != rows_of(whole):
-        raise KeywrightError(f"{killed}: differs from the table that was not interrupted")
-    speed = len(texts) / seconds
-    others = (f"{100 * speed / plain:.0f}%", f"{memory:.0f}", f"{100 * done:.0f}%", "the same rows")
-    return {
-        "": suffix[1:],
-        "rows/s": f"{speed:.0f}",
-        **dict(zip(OTHERS, others, strict=True)),
-    }
+def ended(process: subprocess.Popen[bytes], code: int) -> Used:
+    """Wait for the end of a command that is expected to end with this code."""
+    memory = 0.0
+    while not has_ended(process):
+        memory = max(memory, largest_memory(process))
+        time.sleep(0.05)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != code:
+        raise KeywrightError(f"{process.args!r}: ended with {process.returncode}")
+    return Used(used.ru_utime + used.ru_stime, memory, code)
+
+
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Not `poll`, which would collect the process before its times are read."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def largest_memory(process: subprocess.Popen[bytes]) -> float:
+    """In MB, up to now. (`ru_maxrss` would count that of this process, which starts the other.)"""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) / 1024 if found else 0.0  # nothing is left of it at the end
 
 
 def write(path: Path, texts: Sequence[str]) -> None:
@@ -99,34 +207,6 @@ def rows_of(path: Path) -> list[dict[str, object]]:
 
     table = csv.read_csv(path) if path.suffix == ".csv" else parquet.read_table(path)
     return table.to_pylist()  # type: ignore[no-any-return]
-
-
-def command(table: Path, output: Path, model: str) -> list[str]:
-    words = [sys.executable, "-m", "keywright", "generate", str(table), "--column", "text"]
-    return [*words, "--model", model, "--output", str(output)]
-
-
-def run(words: Sequence[str]) -> tuple[float, float]:
-    """Seconds of CPU and the largest memory in MB."""
-    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise KeywrightError(f"{' '.join(words)}: ended with {process.returncode}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-
-
-def kill_on_the_way(words: Sequence[str], output: Path, rows: int) -> float:
-    """Kill a command when a third of the rows is there; returns the share that is kept."""
-    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-    part = output.with_name(f"{output.name}.part")
-    while process.poll() is None:
-        if part.exists() and part.read_bytes().count(b"\n") > rows / 3:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            return part.read_bytes().count(b"\n") / rows
-        time.sleep(0.1)
-    raise KeywrightError(f"{output}: was complete before it could be killed; take more --rows")
 
 
 if __name__ == "__main__":

@@ -100,16 +100,24 @@ def page() -> str:
 
 
 def _section(name: str, judged: Judgement, said: Mapping[str, Mapping[str, str]]) -> str:
-    words = (TEXTS / f"{name}.txt").read_text(encoding="utf-8").split()
-    shown = " ".join(words[:LONGEST]) + (" ..." if len(words) > LONGEST else "")
     rows = [{"system": system, "keyphrases": found[name]} for system, found in said.items()]
     return "\n".join(
         [
             f"## {judged.heading}\n",
-            f"> {shown}\n",
+            f"{quoted(document(name))}\n",
             f"{render(rows, 'markdown')}\n",
             f"**Best: {judged.best}.** {judged.why}\n",
         ]
+    )
+
+
+def quoted(text: Document) -> str:
+    """The beginning of a text, below its title if it has one."""
+    words = text.body.split()
+    body = " ".join(words[:LONGEST]) + (" ..." if len(words) > LONGEST else "")
+    title = " ".join(text.title.split())
+    return "\n".join(
+        f"> {each}".rstrip() for each in ([f"**{title}**", "", body] if title else [body])
     )
 
 

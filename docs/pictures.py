@@ -17,7 +17,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -31,6 +31,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 COMMAND = "keywright generate examples/heat-pumps.md --top 8"
 WIDTH = 72  # characters
+PAGE_WIDTH = 900  # pixels: what is written on it can still be read on a phone
+LAST = """Math.ceil(Math.max(...[...document.querySelectorAll('.chip, mark')]
+    .map((each) => each.getBoundingClientRect().bottom)))"""
 _FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)  # rich names fonts on a server
 
 
@@ -52,8 +55,8 @@ def terminal() -> str:
     return _FONT.sub("", svg)
 
 
-def page(file: Path) -> None:
-    """The service's page with the keyphrases of its example."""
+def page(files: Mapping[str, Path]) -> None:
+    """The service's page with the keyphrases of its example, by colour scheme."""
     from tests.chromium import browser
 
     with (
@@ -61,15 +64,18 @@ def page(file: Path) -> None:
         tempfile.TemporaryDirectory() as profile,
         browser(Path(profile)) as tab,
     ):
-        tab.look(1200, 1000)
-        tab.open(address)
-        tab.click("#example")
-        tab.run(
-            "new Promise((resolve) => { const look = () => document.querySelector('.chip') ? "
-            "resolve() : setTimeout(look, 50); look(); })"
-        )
-        tab.run("scrollTo(0, 0)")
-        tab.screenshot(file)
+        for scheme, file in files.items():
+            tab.look(PAGE_WIDTH, 1000, scheme)
+            tab.open(address)
+            tab.click("#example")
+            tab.run(
+                "new Promise((resolve) => { const look = () => document.querySelector('.chip') ? "
+                "resolve() : setTimeout(look, 50); look(); })"
+            )
+            tab.run("scrollTo(0, 0)")
+            # Down to the last phrase in the text: half a filter below it would say nothing.
+            tab.look(PAGE_WIDTH, tab.run(LAST) + 24, scheme)
+            tab.screenshot(file)
 
 
 @contextlib.contextmanager
@@ -94,7 +100,7 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     (PICTURES / "terminal.svg").write_text(terminal(), encoding="utf-8")
     if sys.argv[1:] != ["terminal"]:
-        page(PICTURES / "page.png")
+        page({"light": PICTURES / "page.png", "dark": PICTURES / "page-dark.png"})
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     notes = (examples / "heat-pumps.md").read_text(encoding="utf-8")
     paper = make_pdf([Text("Heat pumps in old houses", 72, 700, 20), Text("They work.", 72, 650)])
     (tmp_path / "paper.pdf").write_bytes(paper)
+    (tmp_path / "data.csv").write_text("id,text\n1,Heat pumps warm old houses.\n2,\n")
     (tmp_path / "folder").mkdir()
     for name in ("notes.md", "folder/more.md"):
         (tmp_path / name).write_text(notes, encoding="utf-8")

@@ -60,7 +60,7 @@ def _accessible(site: Path) -> None:
         return
     with browser(site / "other-profile") as tab:
         for name in ("index", "generate", "results", "api", "tutorials/tag-your-files"):
-            for width, scheme in ((1200, "light"), (390, "dark")):
+            for width, scheme in ((1280, "light"), (390, "dark")):
                 tab.look(width, scheme=scheme)
                 tab.open(site / f"{name}.html")
                 tab.run(axe)

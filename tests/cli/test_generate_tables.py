@@ -72,6 +72,23 @@ def test_columns_are_added(run: Run, table: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "out.csv"]
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_model_without_probabilities_leaves_their_column_empty(
+    run: Run, table: Path, tmp_path: Path, kind: str
+) -> None:
+    out = tmp_path / f"out.{kind}"
+    assert run(table, "--output", out).code == 0  # textrank has none
+    if kind == "csv":
+        assert [row["keyphrases_probability"] for row in rows(out)] == ["", "", ""]
+        return
+    if kind == "jsonl":
+        found = [json.loads(line) for line in out.read_text().splitlines()]
+    else:
+        found = pytest.importorskip("pyarrow.parquet").read_table(out).to_pylist()
+    assert all(isinstance(row["keyphrases"], list) for row in found)
+    assert [row["keyphrases_probability"] for row in found] == [None, [], None]
+
+
 @pytest.mark.parametrize("done", [0, 1, 128, 150, 299])
 def test_a_killed_run_is_continued(
     run: Run,

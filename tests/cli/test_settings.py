@@ -83,6 +83,19 @@ def test_colours_follow_the_probability_and_escapes_are_removed() -> None:
 
 
 @pytest.mark.parametrize("colour", [True, False])
+def test_a_terminal_gets_absent_phrases_on_lines_that_fit(colour: bool) -> None:
+    names = ["thermal insulation", "energy", "heat", "demand side management", "x"]
+    phrases = [Keyphrase(text=name, probability=0.2, present=False) for name in names]
+    found = [Found(Document(title="", body=TEXT), phrases, [])]
+    _, absent = generate._as_marked(found, colour=colour, width=26)
+    assert absent.count("\x1b[0m") == (len(names) if colour else 0)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", absent).strip("\n")
+    assert all(cell_len(line) <= 26 for line in plain.split("\n"))
+    unmarked = " ".join(plain.replace("**", "").split())
+    assert unmarked == f"Not in the text: {', '.join(names)}"
+
+
+@pytest.mark.parametrize("colour", [True, False])
 def test_a_terminal_gets_lines_that_fit(colour: bool) -> None:
     """Paragraphs are folded between words, and their own line ends are forgotten."""
     body = "The old houses need large radiators and also very\nquiet heat pumps, 熱泵熱泵熱泵 too."

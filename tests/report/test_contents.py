@@ -56,3 +56,11 @@ def test_the_maximum_error_says_how_many_phrases_it_is_about() -> None:
     present = next(row for row in table.rows if row[1].text == "present")
     assert re.fullmatch(r"\d+\.\d \(n=3\)", present[place].text)
     assert any("n phrases" in note for note in table.notes)
+
+
+def test_a_single_system_has_no_section_about_overlap() -> None:
+    alone = html.render(found(), [])
+    assert "Overlap and agreement" not in alone
+    assert 'id="overlap"' not in alone
+    both = panel(MANY, good=predictions([["tree"]] * 30), poor=predictions([["roots"]] * 30))
+    assert '<a href="#overlap">Overlap and agreement</a>' in html.render(findings(both), [])

@@ -138,9 +138,11 @@ def _rounded(probability: float | None) -> float | None:
     return None if probability is None else round(probability, 4)
 
 
-def _added(part: Path) -> Iterator[tuple[list[str], list[float | None]]]:
+def _added(part: Path) -> Iterator[tuple[list[str], list[float | None] | None]]:
+    """The keyphrases of every row and their probabilities; None if the model gave none."""
     decode = msgspec.json.Decoder(_Line).decode
     with part.open("rb") as file:
         for line in file:
             row = decode(line)
-            yield row.keyphrases, row.probabilities
+            nothing = row.keyphrases and all(value is None for value in row.probabilities)
+            yield row.keyphrases, None if nothing else row.probabilities

@@ -383,9 +383,8 @@ def _as_marked(found: Iterable[Found], *, colour: bool, width: int | None = None
             text if phrase is None else _marked(text, phrase, colour)
             for text, phrase in marks(shown, phrases)
         ]
-        absent = [_marked(tidy, phrase, colour) for tidy, phrase in _absent(phrases)]
         yield "".join(pieces).rstrip()
-        yield f"\nNot in the text: {', '.join(absent)}\n" if absent else ""
+        yield _absent_line(phrases, colour=colour, width=width)
 
 
 def _fitted(
@@ -406,10 +405,29 @@ def _fitted(
     return folded(flowing(text, title), width, extra)
 
 
-def _absent(phrases: Iterable[Keyphrase]) -> Iterator[tuple[str, Keyphrase]]:
-    for phrase in phrases:
-        if not phrase.present:
-            yield _CONTROL.sub(" ", phrase.text), phrase
+def _absent_line(phrases: Iterable[Keyphrase], *, colour: bool, width: int | None) -> str:
+    """The phrases that are not in the text, folded to a width if it is given."""
+    from keywright.cli._folding import folded
+
+    absent = [phrase for phrase in phrases if not phrase.present]
+    if not absent:
+        return ""
+    line = "Not in the text:"
+    spans: list[tuple[int, int, Keyphrase]] = []
+    for phrase in absent:
+        start = len(line) + 1
+        line += f" {_CONTROL.sub(' ', phrase.text)}"
+        spans.append((start, len(line), phrase))
+        line += "," if phrase is not absent[-1] else ""
+    if width is not None:
+        mark = 0 if colour else len(_ASTERISKS)
+        ends = [at for start, end, _ in spans for at in (start, end - 1)]
+        line = folded(line, width, {at: mark * count for at, count in Counter(ends).items()})
+    pieces, done = [], 0
+    for start, end, phrase in spans:
+        pieces += [line[done:start], _marked(line[start:end], phrase, colour)]
+        done = end
+    return f"\n{''.join(pieces)}{line[done:]}\n"
 
 
 def _marked(text: str, phrase: Keyphrase, colour: bool) -> str:

@@ -114,8 +114,9 @@ def predict(
             sys.exit(130)
     seconds = time.perf_counter() - began
     made = lines.done - first
+    what = "document" if made == 1 else "documents"
     typer.echo(
-        f"{made:,} documents in {seconds:.1f} s ({made / seconds:.1f} documents/s): {output}",
+        f"{made:,} {what} in {seconds:.1f} s ({made / seconds:.1f} documents/s): {output}",
         err=True,
     )
 

@@ -18,7 +18,7 @@ import msgspec
 
 from keywright.errors import ConfigError, nearest
 from keywright.generation.found import Keyphrases
-from keywright.generation.keyphrases import Keyphrase, keyphrases
+from keywright.generation.keyphrases import Choice, Keyphrase, keyphrases
 from keywright.generation.language import language_of
 from keywright.generation.vocabulary import Controlled, Mode
 from keywright.generation.whole import as_a_whole
@@ -357,8 +357,9 @@ class Keywright:
                 yield _readable(document)
 
         for document, prediction in self._predicted(documents()):
-            found = self._keyphrases(document, prediction)
-            yield _placed(selection(found, word_count(document)), document, *given.popleft())
+            choose = partial(selection, words=word_count(document))
+            selected = self._keyphrases(document, prediction, choose)
+            yield _placed(selected, document, *given.popleft())
 
     def _predicted(self, documents: Iterable[Document]) -> Iterator[tuple[Document, Prediction]]:
         """Every document with its prediction; batches mix windows of several documents."""
@@ -512,7 +513,7 @@ def _window_words(given: int | None, most: int | None) -> int | None:
 
 def _mapping(
     terms: Terms | None, mode: Mode, loaded: LoadedModel
-) -> Callable[[Document, Prediction], list[Keyphrase]]:
+) -> Callable[[Document, Prediction, Choice], list[Keyphrase]]:
     if terms is None:
         return partial(keyphrases, direction=loaded.direction)
     return Controlled(terms, mode)

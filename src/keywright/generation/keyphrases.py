@@ -185,6 +185,10 @@ class _Sentences:
         return best if similarities[best] >= LEAST_SIMILARITY else None
 
 
+Choice = Callable[[Sequence[Keyphrase]], list[Keyphrase]]
+"""Selects some of a document's keyphrases, best first."""
+
+
 class RankedPhrase(NamedTuple):
     """A predicted phrase; `rank` is its place in the prediction."""
 
@@ -195,21 +199,36 @@ class RankedPhrase(NamedTuple):
 
 
 def keyphrases(
-    document: Document, prediction: Prediction, direction: Direction | None = None
+    document: Document,
+    prediction: Prediction,
+    choose: Choice = list,
+    *,
+    direction: Direction | None = None,
 ) -> list[Keyphrase]:
-    """A prediction's phrases without near-repeats, best first; before them the stated ones."""
+    """A prediction's phrases without near-repeats, best first; before them the stated ones.
+
+    Evidence is only looked for once `choose` has selected some of them, because that takes time.
+    """
     text = SearchedText(document, direction)
     ranked = [phrase for phrase in rank(prediction) if not text.is_broken(phrase.stems)]
     calibrated = any(phrase.probability is not None for phrase in ranked)
     stated = text.stated(probability=1.0 if calibrated else None)
     others = (phrase for phrase in ranked if phrase.stems not in stated)
     merged = merge(others, lambda phrase: len(text.places(phrase)))
-    spelled = (spell(text, phrase) for phrase in merged)
-    return [*stated.values(), *(keyphrase for keyphrase in spelled if keyphrase is not None)]
+    stems: dict[Keyphrase, Stems] = {}
+    for phrase in merged:
+        spelled = spell(text, phrase)
+        if spelled is not None:
+            stems[spelled] = phrase.stems
+    chosen = choose([*stated.values(), *stems])
+    return [
+        phrase if phrase.present else with_evidence(text, phrase, stems[phrase])
+        for phrase in chosen
+    ]
 
 
 def spell(text: SearchedText, ranked: RankedPhrase) -> Keyphrase | None:
-    """A phrase as the text has it; None if its spelling is unknown."""
+    """A phrase as the text has it, without evidence; None if its spelling is unknown."""
     places = tuple(text.places(ranked.stems))
     if not places and _MARK.search(ranked.phrase.text):
         return None  # "windows <digit>": only the text could tell the number
@@ -218,9 +237,12 @@ def spell(text: SearchedText, ranked: RankedPhrase) -> Keyphrase | None:
         probability=ranked.probability,
         present=bool(places),
         places=places,
-        evidence=None if places else text.most_related(ranked.stems),
         recommended=ranked.phrase.recommended,
     )
+
+
+def with_evidence(text: SearchedText, phrase: Keyphrase, stems: Stems) -> Keyphrase:
+    return msgspec.structs.replace(phrase, evidence=text.most_related(stems))
 
 
 def rank(prediction: Prediction) -> list[RankedPhrase]:

@@ -9,7 +9,15 @@ from typing import Literal, get_args
 import msgspec
 
 from keywright.errors import UnknownNameError
-from keywright.generation.keyphrases import Keyphrase, SearchedText, merge, rank, spell
+from keywright.generation.keyphrases import (
+    Choice,
+    Keyphrase,
+    SearchedText,
+    merge,
+    rank,
+    spell,
+    with_evidence,
+)
 from keywright.text.reading import Characters, literal_stems
 from keywright.types import Document, Prediction
 from keywright.vocabularies.term import Term
@@ -34,7 +42,9 @@ class Controlled:
         if self.mode not in MODES:
             raise UnknownNameError("vocabulary mode", self.mode, MODES)
 
-    def __call__(self, document: Document, prediction: Prediction) -> list[Keyphrase]:
+    def __call__(
+        self, document: Document, prediction: Prediction, choose: Choice = list
+    ) -> list[Keyphrase]:
         text = SearchedText(document)
         ranked = rank(prediction)
         # Terms are never near-repeats of each other: the vocabulary distinguishes them.
@@ -44,6 +54,8 @@ class Controlled:
             keyphrase = spell(text, phrase)
             if keyphrase is None:
                 continue
+            if not keyphrase.present:
+                keyphrase = with_evidence(text, keyphrase, phrase.stems)
             term = self._term(text, keyphrase)
             if term is None:
                 if self.mode == "mark" and phrase.rank in distinct:
@@ -54,7 +66,7 @@ class Controlled:
                 found[term] = msgspec.structs.replace(joined, recommended=recommended)
             else:
                 found[term] = self._named(text, term, keyphrase)
-        return list(found.values())
+        return choose(list(found.values()))
 
     def _term(self, text: SearchedText, keyphrase: Keyphrase) -> Term | None:
         match = self.terms.find(keyphrase.text, cased=keyphrase.present and text.cased)

@@ -26,7 +26,8 @@ def render(
     """The page; its browser holds the first `documents` documents."""
     style, script = page_style(), _resource("report.js")
     pages = browser.pages(findings, documents)
-    sections = list(_sections(findings))
+    # One system has nothing to overlap with, for example.
+    sections = [section for section in _sections(findings) if section.contents]
     data = {"systems": findings.systems, "total": findings.documents, "documents": pages}
     return Template(_resource("report.html")).substitute(
         policy=policy(style, script),
@@ -165,8 +166,6 @@ def _section(section: Section) -> str:
         f"{table_html(content) if isinstance(content, Table) else gallery_html(content)}</div>"
         for place, content in enumerate(section.contents)
     ]
-    if not shown:
-        shown = ["<p>Nothing to show; the list at the top says what is left out, and why.</p>"]
     body = "\n".join(shown)
     return (
         f'<section id="{section.name}" aria-labelledby="{section.name}-heading">'

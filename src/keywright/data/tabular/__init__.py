@@ -41,10 +41,10 @@ class Piece(NamedTuple):
 
 
 class Added(NamedTuple):
-    """Columns to add to a table: the keyphrases of every row, and their probabilities."""
+    """Columns to add to a table: the keyphrases of every row, and their probabilities, if any."""
 
     names: tuple[str, str]
-    rows: Iterable[tuple[Sequence[str], Sequence[float | None]]]
+    rows: Iterable[tuple[Sequence[str], Sequence[float | None] | None]]
 
 
 KINDS = {

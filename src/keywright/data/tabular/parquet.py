@@ -56,7 +56,7 @@ def _written(
 
         def append(columns: Sequence[Any]) -> None:
             more = zip(*islice(values, len(columns[0])), strict=True)
-            arrays = [arrow.array(list(map(list, v)), k) for v, k in zip(more, new, strict=True)]
+            arrays = [arrow.array(v, k) for v, k in zip(more, new, strict=True)]
             writer.write_batch(arrow.record_batch([*columns, *arrays], schema=schema))
 
         yield append

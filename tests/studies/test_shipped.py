@@ -50,7 +50,7 @@ def test_a_study_can_start(path: Path, tmp_path: Path, monkeypatch: pytest.Monke
 def test_twins_show_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     for path in STUDIES:
-        if path.stem.endswith("-small") or path.stem in ALONE:
+        if path.stem.endswith("-small") or path.stem in ONE_SIZE:
             continue
         full, small = (configs.read_table(p) for p in (path, path.with_stem(f"{path.stem}-small")))
         for group in ("systems", "tables", "figures", "datasets", "decoders"):

@@ -29,6 +29,7 @@ from keywright.text.markup import original_places, readable
         (r"Schr\"odinger and H\'{e}l\`ene", "Schrödinger and Hélène"),
         (r"on $\mathbb{R}^d$ by \citet[p. 2]{a,b} for $5 or $10", "on  by  for $5 or $10"),
         (r"a \emph{new proof} of $k$-means", "a new proof} of $k$-means"),
+        ("of $x^2$ alone", "of  alone"),
         (r"C:\temp\new", r"C:\temp\new"),
         ("no markup", "no markup"),
         ("", ""),

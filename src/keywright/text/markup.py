@@ -28,9 +28,9 @@ _HIDDEN = re.compile(
     r"(?P<reference>&(?:\#[0-9]{1,7}|\#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});)"
     rf"|(?P<inline></?(?:jats:)?(?:{_INLINE})(?:\s[^<>]{{0,2000}})?/?>)"
     rf"|(?P<block></?(?:jats:)?(?:{_BLOCKS})(?:\s[^<>]{{0,2000}})?/?>)"
-    r"|(?P<address>\b(?:https?://|www\.)[^\s<>\"]+"
+    r"|(?P<address>\b(?:https?://|(?-i:www\.))[^\s<>\"]+"
     r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
-    rf"|(?P<hyphen>(?<=(?-i:[{_LOWER}]))-[ \t]{{0,20}}\n[ \t]{{0,20}}(?=(?-i:[{_LOWER}])))"
+    rf"|(?P<hyphen>(?<=(?-i:[{_LOWER}]))-[ \t]?\n[ \t]{{0,20}}(?=(?-i:[{_LOWER}])))"
     r"|(?P<formula>\$(?=[^$\n]{0,200}[\\^_{])[^$\n]{1,300}\$)"
     r"|(?P<citation>\\(?:cite|ref|eqref|label)[a-z*]{0,10}(?:\[[^\]\n]{0,200}\]){0,2}\{[^{}\n]{0,500}\})"
     r"|(?P<font>\\(?:emph|text[a-z]{2})\{)"
@@ -41,6 +41,7 @@ _HIDDEN = re.compile(
 # Every match contains one of these; most texts have none of them.
 _SIGNS = (
     "\\",
+    "$",
     "&",
     "<",
     "://",

@@ -116,7 +116,7 @@ class Bench:
         return subprocess.Popen(words, stderr=subprocess.DEVNULL)
 
     def _beside_plain(self, table: Path, texts: Sequence[str]) -> tuple[Used, float]:
-        """The command in one go, and the rows per second of a plain call in its pauses."""
+        """The command without interruption, and the rows per second of a plain call in its pauses."""
         engine = Keywright(self._model)
         each = len(texts) // (2 * PAUSES)  # half of the rows suffice for the plain call
         process = self._start(table)
@@ -141,7 +141,7 @@ class Bench:
         return Used(sum(a.seconds for a in attempts), max(a.memory for a in attempts), 0)
 
     def _wait(self, process: subprocess.Popen[bytes], table: Path, rows: int) -> None:
-        """Wait until so many rows are done."""
+        """Wait until this many rows are done."""
         output = self._output(table)
         part = output.with_name(f"{output.name}.part")
         while not part.exists() or part.read_bytes().count(b"\n") < rows:

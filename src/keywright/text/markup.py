@@ -82,7 +82,7 @@ def readable(text: str) -> str:
 def original_places(text: str) -> Callable[[Place], Place]:
     """Where a stretch of `readable(text)` is in `text`; what was replaced counts as a whole."""
     ends: list[int] = []  # of replacements, in the readable text
-    removed = [0]  # characters that are missing after so many replacements
+    removed = [0]  # characters missing after the first n replacements
     for start, end, seen in _replaced(text):
         removed.append(removed[-1] + end - start - len(seen))
         ends.append(end - removed[-1])

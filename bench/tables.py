@@ -116,7 +116,7 @@ class Bench:
         return subprocess.Popen(words, stderr=subprocess.DEVNULL)
 
     def _beside_plain(self, table: Path, texts: Sequence[str]) -> tuple[Used, float]:
-        """The command without interruption, and the rows per second of a plain call in its pauses."""
+        """The command without a kill, and the rows per second of a plain call in its pauses."""
         engine = Keywright(self._model)
         each = len(texts) // (2 * PAUSES)  # half of the rows suffice for the plain call
         process = self._start(table)

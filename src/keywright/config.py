@@ -168,7 +168,7 @@ class Train:
     threads: Natural = 0  # of torch on a CPU; 0: torch's default
     precision: Literal["auto", "fp32", "bf16"] = "auto"  # auto: bf16 on GPUs that support it
     minutes: Positive | None = None  # stop after this time with a checkpoint, to be resumed
-    checkpoint_minutes: NonNegative = 10.0  # between checkpoints; 0: after every update
+    checkpoint_minutes: NonNegative = 2.0  # between checkpoints; 0: after every update
     bucket: Count = 50  # batches whose documents are sorted by length together
     log_every: Count = 50  # updates
 

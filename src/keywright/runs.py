@@ -210,13 +210,22 @@ def require_free(folder: Path) -> None:
 
 def require_same(config: object, saved: object, folder: Path) -> None:
     """A run is resumed with its own config; only settings without effect on it may differ."""
-    ours, theirs = flat(configs.to_table(config)), flat(configs.to_table(saved))
+    ours, theirs = decisive(config), decisive(saved)
     for path in sorted(ours.keys() | theirs.keys()):
-        if ours.get(path) != theirs.get(path) and path not in _FREE_TO_CHANGE:
+        if ours.get(path) != theirs.get(path):
             raise ConfigError(
                 f"{path}: is {ours.get(path)!r} now and {theirs.get(path)!r} in {folder}; "
                 "resume with the run's own settings or start another run with --run"
             )
+
+
+def decisive(config: object) -> dict[str, object]:
+    """The settings by which runs differ, by their paths: all but those without effect."""
+    return {
+        path: value
+        for path, value in flat(configs.to_table(config)).items()
+        if path not in _FREE_TO_CHANGE
+    }
 
 
 def require_same_data(read: Digest, recorded: Digest, setting: str) -> None:

@@ -66,6 +66,18 @@ def test_a_changed_setting_changes_only_what_depends_on_it(
     assert changed == {"train Longer", "predict test with Longer", "predict part with Longer"}
 
 
+def test_a_setting_without_effect_on_the_result_changes_nothing(
+    definition: Path, tmp_path: Path
+) -> None:
+    before = names(planned(definition, tmp_path / "run"))
+    text = definition.read_text()
+    definition.write_text(text.replace('epochs=3"', 'epochs=3", "train.checkpoint_minutes=1"'))
+    assert definition.read_text() != text
+    assert names(planned(definition, tmp_path / "run")) == before
+    definition.write_text(text.replace('epochs=3"', 'epochs=3", "train.minutes=1"'))
+    assert names(planned(definition, tmp_path / "run")) != before  # it may stop early
+
+
 def test_a_changed_file_changes_only_what_reads_it(definition: Path, tmp_path: Path) -> None:
     before = names(planned(definition, tmp_path / "run"))
     test = definition.parent / "test.jsonl"

@@ -65,7 +65,7 @@ class Train:
     seed: Natural = 1
     threads: Natural = 0  # of torch on a CPU; 0 leaves the choice to torch
     minutes: Positive | None = None  # stop cleanly after this time, to be resumed
-    checkpoint_minutes: NonNegative = 10.0  # between checkpoints; 0 = after every update
+    checkpoint_minutes: NonNegative = 2.0  # between checkpoints; 0 = after every update
     log_every: Count = 50  # updates
 
     def stage(self) -> Stage:

@@ -16,7 +16,7 @@ from typing import IO, Literal, cast
 
 import msgspec
 
-from keywright import __version__
+from keywright import __version__, runs
 from keywright import config as configs
 from keywright.config import Config
 from keywright.data.documents import read_documents
@@ -184,7 +184,7 @@ class _Maker:
             needs = (*needs, scorer.key)
         text = configs.to_toml(config)
         data = [self._file(path) for path in (*config.data.train, *config.data.valid)]
-        key = _key("train", text, *data, *needs)
+        key = _key("train", _settings(config), *data, *needs)
         output = self.folder / RUNS / f"{label}-{key}"
         written = self.folder / CONFIGS / f"{label}-{key}.toml"
         self.configs[written] = text
@@ -354,7 +354,7 @@ def _count(excerpt: Excerpt) -> int:
 
 
 def _size(path: str, most: int | None = None) -> int:
-    """How many documents a file has, of which at most so many are of interest."""
+    """How many documents a file has, of which at most `most` count."""
     return _lines(path, Path(path).stat().st_mtime_ns, most)
 
 
@@ -430,6 +430,12 @@ def _files(path: Path) -> Iterator[Path]:
     target = find_target(path)
     if target is not None:
         yield target
+
+
+def _settings(config: Config) -> str:
+    """All settings that change what is trained; a training that stops early counts as trained."""
+    settings = {**runs.decisive(config), "train.minutes": config.train.minutes}
+    return msgspec.json.encode(settings, order="sorted").decode()
 
 
 def _key(*what: str) -> str:

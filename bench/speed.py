@@ -267,6 +267,7 @@ def startup(systems: Sequence[str], options: argparse.Namespace) -> list[Row]:
             "CPU seconds": f"{median(cpu for _, cpu in times):.2f}",
         }
         for system, times in took.items()
+        if times
     ]
 
 

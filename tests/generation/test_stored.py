@@ -45,6 +45,17 @@ def test_forty_absent_candidates_are_scored() -> None:
         assert len(judged.absent().phrases) == 40
 
 
+def test_a_headline_gets_no_improbable_absent_phrases() -> None:
+    """Those of science are no help elsewhere; for the title of a paper they are."""
+    headline = Document(title="", body="Singer cancels tour after falling off the stage in Boston")
+    paper = Document(title="", body="Secret sharing for wireless sensor networks")
+    engine = Keywright()
+    for document, expected in ((headline, False), (paper, True)):
+        found = engine.generate(document, top=10)
+        unsure = [phrase for phrase in found if not phrase.present and phrase.probability < 0.1]
+        assert bool(unsure) == expected
+
+
 @pytest.fixture(scope="module")
 def tested() -> list[tuple[Document, Prediction]]:
     given = list(read_documents(TEST / "kp20k-1k.jsonl.xz"))[:300]

@@ -47,6 +47,19 @@ def test_a_phrase_does_not_begin_with_a_number() -> None:
     assert texts(read("", "19 patients")) == {"patients"}
 
 
+def test_numbers_are_spelled_as_the_text_has_them() -> None:
+    view = read("Covid-19", "Windows 7 and Windows 10: Windows 10 wins over covid-19")
+    spelled = {view.spelling(candidate) for candidate in view.candidates.values()}
+    assert {"covid 19", "windows 10", "windows"} <= spelled
+    assert "windows 7" not in spelled  # as a candidate it is one with the more frequent number
+
+
+def test_numbers_of_a_prepared_text_stay_unknown() -> None:
+    document = Document(title="", body="windows <digit> wins", tokenised=True)
+    candidate = RankerView.of(document, 400).candidates["window", "<digit>"]
+    assert RankerView.of(document, 400).spelling(candidate) == "windows <digit>"
+
+
 def test_presence_is_by_whole_words() -> None:
     view = read("heat pumps", "in old houses")
     assert view.has(("heat", "pump"))

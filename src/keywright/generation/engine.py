@@ -24,7 +24,7 @@ from keywright.generation.vocabulary import Controlled, Mode
 from keywright.generation.whole import as_a_whole
 from keywright.generation.windows import combine, windows
 from keywright.predictor import DEFAULT, LoadedModel, load
-from keywright.ranking.model import expected_count
+from keywright.ranking.model import SURE_ABSENT, expected_count
 from keywright.sources import text as plain_text
 from keywright.text.languages import ENGLISH, NAMES
 from keywright.text.markup import Place, original_places, readable
@@ -36,8 +36,6 @@ from keywright.vocabularies.terms import Terms
 WINDOW_WORDS = 300
 FEWEST_WINDOW_WORDS = 20
 MOST_UNASKED = 20
-# Phrases that do not occur in the text need a higher probability to be shown unasked.
-MIN_ABSENT = 0.1
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ def _suitable(best_first: Sequence[Keyphrase], expected: int) -> list[Keyphrase]
             wanted = phrase.recommended or missing > 0
             missing -= wanted and not phrase.recommended
         else:
-            sure = phrase.probability is None or phrase.probability >= MIN_ABSENT
+            sure = phrase.probability is None or phrase.probability >= SURE_ABSENT
             wanted = phrase.recommended and sure
         if wanted:
             chosen.append(phrase)

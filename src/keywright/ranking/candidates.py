@@ -63,6 +63,23 @@ class RankerView:
         border = self.title < len(self.words)  # it is among the words
         return self.reading.has(phrase, len(self.words) - border)
 
+    def spelling(self, candidate: Candidate) -> str:
+        """The words of a candidate, with its most frequent numbers instead of `<digit>`."""
+        if DIGIT not in candidate.words:
+            return " ".join(candidate.words)
+        found = Counter(
+            tuple(map(self._spelled, range(place, place + len(candidate.words))))
+            for place in candidate.places
+        )
+        return " ".join(found.most_common(1)[0][0])
+
+    def _spelled(self, at: int) -> str:
+        """A word; a number as it is written."""
+        if self.words[at] != DIGIT:
+            return self.words[at]
+        token = at - (at > self.title)  # without the border
+        return self.reading.text[self.reading.spans.starts[token] : self.reading.spans.ends[token]]
+
     @cached_property
     def terms(self) -> Keys:
         """The distinct stems and pairs of neighbours, the terms of topics: [T] rising."""

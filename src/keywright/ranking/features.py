@@ -178,9 +178,11 @@ class Judged:
         self._meaning = knowledge.meaning
         # Whether the document resembles the books of the start most.
         self.at_home = knowledge.is_home(self.genres) if at_home is None else at_home
+        # Whether none of the other books resembles it more, without the margin.
+        self.is_typical = knowledge.is_typical(self.genres)
         # Whether it is a record like those that the start learnt from: with a title, or only one.
         titled = view.title > 0 or len(view.words) <= LONGEST_TITLE
-        self.is_record = titled and knowledge.is_typical(self.genres)
+        self.is_record = titled and self.is_typical
 
     @cached_property
     def _structure(self) -> Structure:
@@ -216,7 +218,8 @@ class Judged:
         }
         if self._needs_more(columns, "present"):
             columns |= self._placed(phrases, seen) | self._related(phrases)
-        return self._candidates(phrases, texts, columns, "present")
+        spelled = [self.view.spelling(candidate) for candidate in seen]
+        return self._candidates(phrases, spelled, columns, "present")
 
     def absent(self) -> CandidateFeatures:
         """Phrases that the generator predicted and probable labels, if the text lacks them."""

@@ -94,18 +94,21 @@ MEANING_SIZES = {
 # them in longer texts, except where the trees of the start suffice.
 SCORED, WORDS_PER_SCORED = 50, 20
 LEAST = 1e-9  # probability: log-odds are finite
+# Absent phrases need a higher probability to be shown unasked, or for a text of another genre.
+SURE_ABSENT = 0.1
 NOISE = 0.02  # candidates less probable than this are recommended only to fill a list
-# Readers expect one phrase for so many words of a text, and a list that they can take in. Even a
-# short text has some, one for every WORDS_PER_FIRST words.
+# Readers expect one phrase per WORDS_PER_PHRASE words of a text, and a list that they can take in.
+# Even a short text has some, one for every WORDS_PER_FIRST words.
 WORDS_PER_PHRASE, MOST_EXPECTED = 6, 10
 WORDS_PER_FIRST, FIRST_EXPECTED = 3, 5
 # What a number of present phrases is chosen for: precision counts 1, recall this much, and the sum
 # of P@5 and R@5 this much. Chosen on validation documents.
 RECALL, FIRST_FIVE = 0.3, 0.7
 FEWEST_PRESENT = 2
-# How familiar the words of English texts are at least: parts lists -11.5, clinical notes -10.1. The
-# most familiar of 100 French texts has -13.0, a Catalan one -13.9, Latin -14.9.
-LEAST_KNOWN = -12.5
+# How much less familiar than `familiar` the words of a text in the same language may be. With the
+# default model's -9.7, parts lists have -11.5 and clinical notes -10.1; the most familiar of 100
+# French texts has -13.0, a Catalan one -13.9, Latin -14.9.
+UNUSUAL = 2.8
 
 PlattScaling = tuple[float, float]
 """Slope and offset of log-odds (Platt 1999)."""
@@ -242,7 +245,8 @@ class Ranker:
         words to judge is not known.
         """
         view = RankerView.of(document, self.manifest.most_words)
-        return LEAST_KNOWN <= self.knowledge.book.familiarity(view) < 0
+        least = self.manifest.familiar - UNUSUAL
+        return least <= self.knowledge.book.familiarity(view) < 0
 
     def words_read(self, document: Document) -> int:
         """How many words of a document like this one are read at once."""
@@ -297,7 +301,7 @@ class Ranker:
         expected = expected_count(len(judged.view.reading.text.split())) if fills else 0
         found = [
             *self._present.scored(judged.present(max_scored(judged)), expected),
-            *self._absent.scored(judged.absent()),
+            *self._absent_ones(judged),
         ]
         found.sort(key=lambda phrase: -(phrase.confidence or 0.0))
         if (top := self.options.top) is not None:
@@ -306,6 +310,17 @@ class Ranker:
                 for rank, phrase in enumerate(found)
             ]
         return Prediction(document_id=document.id, phrases=tuple(found))
+
+    def _absent_ones(self, judged: Judged) -> Iterator[ScoredPhrase]:
+        """The absent phrases; only probable ones for a text that is unlike those of the start.
+
+        The others come from the start's books: of 1,500 that were found in news, web pages and
+        questions, or in their titles alone, 11 were right.
+        """
+        every = self._absent.scored(judged.absent())
+        if judged.is_typical or self.options.absent_threshold is not None:
+            return every
+        return (phrase for phrase in every if (phrase.confidence or 0.0) >= SURE_ABSENT)
 
 
 def judge(
@@ -426,7 +441,7 @@ def present_count(best_first: NDArray[np.float64]) -> int:
 
 
 def expected_count(words: int) -> int:
-    """How many phrases readers expect of a text with so many words, if it has as many."""
+    """How many phrases readers expect of a text with this many words, if it has enough."""
     first = min(FIRST_EXPECTED, words // WORDS_PER_FIRST)
     return min(MOST_EXPECTED, max(first, words // WORDS_PER_PHRASE))
 

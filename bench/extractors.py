@@ -26,7 +26,7 @@ from keywright.types import Prediction
 METRICS = ("present.F1@5", "present.F1@10", "present.F1@O")
 PROTOCOLS = ("chan19", "yuan20")
 MOST = 50  # phrases of a document, enough for F1@O
-ROUNDS = 3  # the best of so many is reported
+ROUNDS = 3  # the best one is reported
 SLOW = ("keybert", "yake")  # libraries of others, only by name
 
 

@@ -71,7 +71,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Round:
-    """Documents a second of the model alone, and the load by so many clients right after it."""
+    """Documents a second of the model alone, and the load by a number of clients right after it."""
 
     alone: float
     loads: Mapping[int, Load]
@@ -164,7 +164,7 @@ def request(body: bytes = b"", path: str = "/v1/keyphrases", **headers: str) -> 
 
 
 def load(server: Server, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
-    """So many clients, each asking again as soon as it is answered."""
+    """Several clients, each asking again as soon as it is answered."""
     end = time.perf_counter() + seconds
     return asyncio.run(ask(server, requests, clients, lambda _: time.perf_counter() < end))
 
@@ -213,7 +213,7 @@ async def answered(reader: asyncio.StreamReader) -> str:
 
 
 def memory_over(server: Server, requests: Sequence[bytes], count: int) -> list[float]:
-    """The memory of the service, sampled over so many requests of 8 clients."""
+    """The memory of the service, sampled over a number of requests of 8 clients."""
     samples: list[float] = []
 
     def go_on(asked: int) -> bool:

@@ -50,7 +50,7 @@ def served(call: Call, engine: FakeEngine | None = None, **settings: Any) -> Any
 
 
 async def until_waiting(client: httpx.AsyncClient, documents: int) -> None:
-    """Wait until so many documents wait for the model."""
+    """Wait until this many documents wait for the model."""
     while f"keywright_queue_documents {documents}.0" not in (await client.get("/metrics")).text:
         await asyncio.sleep(0.01)
 

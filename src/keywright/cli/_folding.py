@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-# A line of at least so many characters goes on in the next one, as on the page of the service.
+# A line of at least this many characters continues in the next one, as on the page of the service.
 LONG_LINE = 40
 
 

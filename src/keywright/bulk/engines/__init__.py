@@ -18,8 +18,8 @@ SECONDS = 10.0  # to connect to a cluster
 
 @dataclass(frozen=True)
 class Resources:
-    """`workers` is the number of workers (None: all that there are), each with so many `cpus` and
-    `gpus`; `address` is that of a cluster."""
+    """`workers` is the number of workers (None: all that there are), each with `cpus` and
+    `gpus` of its own; `address` is that of a cluster."""
 
     workers: int | None = None
     cpus: int = 1

@@ -7,7 +7,7 @@ be written, `write(path, reading, added)`. `extend(source, output, added)`, wher
 does the same for a source of its own kind, and keeps what a conversion would lose.
 
 A kind whose files can be read from the middle also exposes `cut(path, rows)`, the file in pieces of
-so many rows, and `read_piece(path, columns, piece)`, the rows of one.
+at most that many rows, and `read_piece(path, columns, piece)`, the rows of one.
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from keywright import lexicon
 from keywright.lexicon import EOS, PAD, SPECIALS, UNK
-from keywright.lexicons.words import Vocabulary
+from keywright.lexicons.words import Config, Vocabulary
 from keywright.types import Document
 
 V = Vocabulary(["the", "graph", "of"])
@@ -60,3 +62,38 @@ def test_it_survives_saving_and_loading(tmp_path: Path) -> None:
     loaded = lexicon.load(tmp_path / "vocabulary.json")
     assert isinstance(loaded, Vocabulary)
     assert loaded.words == V.words
+
+
+def test_more_words_can_be_read_than_generated() -> None:
+    reads_zebra = Vocabulary(["the", "graph", "of", "zebra"], generated=3)
+    source = reads_zebra.encode_document(DOCUMENT, None)
+    zebra = 10
+    assert (reads_zebra.size, reads_zebra.input_size) == (10, 11)
+    assert source.ids == [7, 8, zebra, 9, 7, UNK, zebra]
+    assert source.extended == V.encode_document(DOCUMENT, None).extended
+    assert source.extension == ("zebra", "quagga")
+    assert source.extension_inputs == [zebra, UNK]
+    assert reads_zebra.encode_phrase(["zebra"], ()) == [UNK]
+    assert reads_zebra.decode([10], ("zebra",)) == ["zebra"]
+
+
+def test_words_that_are_only_read_survive_saving_and_loading(tmp_path: Path) -> None:
+    built = Vocabulary.build([DOCUMENT], len(SPECIALS) + 1, len(SPECIALS) + 3)
+    lexicon.save(built, tmp_path / "vocabulary.json")
+    loaded = lexicon.load(tmp_path / "vocabulary.json")
+    assert loaded.content() == built.content()
+    assert (loaded.size, loaded.input_size) == (len(SPECIALS) + 1, len(SPECIALS) + 3)
+
+
+def test_fewer_words_cannot_be_read_than_generated() -> None:
+    with pytest.raises(ValueError, match=r"input_size \(9\) is less than size \(10\)"):
+        Config(size=10, input_size=9)
+    with pytest.raises(ValueError, match="5 of 4 words"):
+        Vocabulary(["the", "graph", "of", "zebra"], generated=5)
+
+
+def test_the_full_stop_after_a_prepared_title_is_not_read() -> None:
+    prepared = Document(title="the graph .", body="of zebra .", tokenised=True)
+    assert V.encode_document(prepared, None).ids == [7, 8, 9, UNK, UNK]
+    written = Document(title="The graph.", body="")
+    assert len(V.encode_document(written, None).ids) == 3  # as people wrote it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from typing import Any
 
 import msgspec
@@ -86,7 +88,9 @@ def test_cat_seq_corr_reviews_its_own_states() -> None:
 
 def test_different_vocabularies_for_input_and_output_are_an_error() -> None:
     class Subwords(Vocabulary):
-        input_size = 99
+        @property
+        def input_ids(self) -> Sequence[int]:
+            return [99] * self.size
 
     module = parts.module(MODELS, "cat_seq")
     with pytest.raises(ConfigError, match=r"data\.vocabulary"):

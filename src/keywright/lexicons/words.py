@@ -1,7 +1,8 @@
 """A vocabulary of the most frequent words of the training documents.
 
-Words are those of `text.tokenise`: lower case, numbers as `<digit>`. A word of the source that is
-not in the vocabulary can be copied.
+Words are those of `text.tokenise`: lower case, numbers as `<digit>`. A word of the source that
+cannot be generated can be copied. A model may read more words than it generates: reading one costs
+a row of the embedding, generating one a product at every step.
 """
 
 from __future__ import annotations
@@ -27,39 +28,49 @@ CHUNK = 2_000  # documents that a process gets at a time
 
 @dataclass(frozen=True)
 class Config:
-    size: Count = 50_000  # ids, special ones included
+    size: Count = 50_000  # ids that can be generated, special ones included
+    input_size: Count | None = None  # ids that can be read: the same, or more of the same ranking
+
+    def __post_init__(self) -> None:
+        if self.input_size is not None and self.input_size < self.size:
+            raise ValueError(
+                f"input_size ({self.input_size}) is less than size ({self.size}): a model reads "
+                "every word that it generates"
+            )
 
 
-class Content(msgspec.Struct, forbid_unknown_fields=True):
+class Content(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     words: list[str]  # in the order of their ids, special ones left out
+    generated: int | None = None  # how many of them can be generated; None: all
 
 
 def build(config: Config, documents: Iterable[Document]) -> Vocabulary:
-    return Vocabulary.build(documents, config.size)
+    return Vocabulary.build(documents, config.size, config.input_size)
 
 
 def restore(content: Content) -> Vocabulary:
-    return Vocabulary(content.words)
+    return Vocabulary(content.words, content.generated)
 
 
 class Vocabulary:
-    """Words by their ids, which are the same in the input and in the output."""
+    """Words by their ids. Those that can be generated have the same ids in input and output."""
 
     special = SpecialIds()
 
-    def __init__(self, words: Sequence[str]):
-        """`words` in the order of their ids, special ones left out."""
+    def __init__(self, words: Sequence[str], generated: int | None = None):
+        """`words` in the order of their ids, special ones left out; the first `generated` of them
+        can be generated, the others only be read."""
+        if generated is not None and not 0 <= generated <= len(words):
+            raise ValueError(f"{generated} of {len(words)} words cannot be generated")
         self.words = (*SPECIALS, *words)
+        self.size = len(SPECIALS) + (len(words) if generated is None else generated)
         # Special tokens are not looked up: a text that contains "<eos>" must not end a sequence.
         # Only unknown words and blanks have the same meaning in a text as they have here.
-        self._ids = {word: len(SPECIALS) + i for i, word in enumerate(words)}
-        if len(self._ids) != len(words) or not self._ids.keys().isdisjoint(SPECIALS):
+        self._read = {word: len(SPECIALS) + i for i, word in enumerate(words)}
+        if len(self._read) != len(words) or not self._read.keys().isdisjoint(SPECIALS):
             raise ValueError("the words must be distinct and none of them may be a special token")
-        self._ids |= {SPECIALS[UNK]: UNK, BLANK: PAD}
-
-    @property
-    def size(self) -> int:
-        return len(self.words)
+        self._read |= {SPECIALS[UNK]: UNK, BLANK: PAD}
+        self._ids = {word: i for word, i in self._read.items() if i < self.size}
 
     @property
     def input_size(self) -> int:
@@ -67,20 +78,22 @@ class Vocabulary:
 
     @property
     def input_ids(self) -> Sequence[int]:
-        return range(len(self.words))
+        return range(self.size)
 
     @classmethod
-    def build(cls, documents: Iterable[Document], size: int) -> Self:
+    def build(cls, documents: Iterable[Document], size: int, input_size: int | None = None) -> Self:
         """The most frequent words of texts and keyphrases: `size` ids, special ones included.
 
         Equally frequent words are added in alphabetical order, so that the order of the documents
-        does not matter.
+        does not matter. The words up to `input_size` ids can only be read.
         """
         counts = _counted(documents)
         for special in SPECIALS:
             counts.pop(special, None)
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        return cls([word for word, _ in ranked[: max(0, size - len(SPECIALS))]])
+        generated, read = (max(0, ids - len(SPECIALS)) for ids in (size, input_size or size))
+        chosen = [word for word, _ in ranked[:read]]
+        return cls(chosen, min(generated, len(chosen)))
 
     def encode_document(self, document: Document, max_source: int | None) -> EncodedSource:
         title, body = document_words(document)
@@ -93,12 +106,13 @@ class Vocabulary:
             extended.append(
                 extension.setdefault(word, self.size + len(extension)) if known is None else known
             )
+        read = self._read.get
         return EncodedSource(
-            ids=[lookup(word, UNK) for word in source],
+            ids=[read(word, UNK) for word in source],
             extended=extended,
             title_length=min(len(title), len(source)),
             extension=tuple(extension),
-            extension_inputs=[UNK] * len(extension),
+            extension_inputs=[read(word, UNK) for word in extension],
         )
 
     def encode_phrase(self, words: Sequence[str], extension: Sequence[str]) -> list[int]:
@@ -114,7 +128,9 @@ class Vocabulary:
         return [self.words[i] if i < self.size else extension[i - self.size] for i in ids]
 
     def content(self) -> Content:
-        return Content(list(self.words[len(SPECIALS) :]))
+        words = list(self.words[len(SPECIALS) :])
+        generated = self.size - len(SPECIALS)
+        return Content(words, None if generated == len(words) else generated)
 
 
 def _counted(documents: Iterable[Document]) -> Counter[str]:

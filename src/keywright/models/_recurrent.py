@@ -12,10 +12,9 @@ from torch import Tensor, nn
 
 from keywright.config import Count, Fraction
 from keywright.data.batch import Batch
-from keywright.errors import ConfigError
 from keywright.lexicon import Lexicon
 from keywright.nn.attention import AdditiveAttention, Attention
-from keywright.nn.copy import first_positions, input_ids, log_probs
+from keywright.nn.copy import first_positions, input_ids, log_probs, require_shared_ids
 from keywright.nn.model import Model
 from keywright.nn.rnn import BiGRU
 from keywright.nn.rows import SharedRows, Sharing, TensorRows
@@ -66,16 +65,12 @@ class Recurrent(Model[Memory, State]):
 
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__()
-        if vocabulary.input_size != vocabulary.size:
-            raise ConfigError(
-                "data.vocabulary: this model needs the same vocabulary for input and output; "
-                "set it to 'words'"
-            )
+        require_shared_ids(vocabulary)
         memory = 2 * config.encoder
         self.vocabulary_size = vocabulary.size
         self.special = vocabulary.special
         self.embedding = nn.Embedding(
-            vocabulary.size, config.embedding, padding_idx=self.special.pad
+            vocabulary.input_size, config.embedding, padding_idx=self.special.pad
         )
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         self.encoder = BiGRU(config.embedding, config.encoder)

@@ -22,9 +22,8 @@ from torch import Tensor, nn
 
 from keywright.config import Count, Fraction
 from keywright.data.batch import Batch
-from keywright.errors import ConfigError
 from keywright.lexicon import Lexicon
-from keywright.nn.copy import NEVER, first_positions, input_ids
+from keywright.nn.copy import NEVER, first_positions, input_ids, require_shared_ids
 from keywright.nn.generator import Step
 from keywright.nn.loss import Loss, likelihood_loss
 from keywright.nn.model import Model
@@ -89,16 +88,12 @@ class DivGraphPointer(Model[Graph, State]):
 
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__()
-        if vocabulary.input_size != vocabulary.size:
-            raise ConfigError(
-                "data.vocabulary: this model needs the same vocabulary for input and output; "
-                "set it to 'words'"
-            )
+        require_shared_ids(vocabulary)
         width = config.width
         self.special = vocabulary.special
         self.vocabulary_size = vocabulary.size
         self.floor = config.floor
-        self.embedding = nn.Embedding(vocabulary.size, width, padding_idx=self.special.pad)
+        self.embedding = nn.Embedding(vocabulary.input_size, width, padding_idx=self.special.pad)
         self.position = nn.Embedding(config.positions, width)
         for embedding in (self.embedding, self.position):
             nn.init.uniform_(embedding.weight, -0.1, 0.1)

@@ -24,9 +24,15 @@ from torch import Tensor, nn
 
 from keywright.config import Count, Fraction, NonNegative
 from keywright.data.batch import Batch
-from keywright.errors import ConfigError
 from keywright.lexicon import Lexicon
-from keywright.nn.copy import NEVER, first_positions, input_ids, log_probs, target_log_prob
+from keywright.nn.copy import (
+    NEVER,
+    first_positions,
+    input_ids,
+    log_probs,
+    require_shared_ids,
+    target_log_prob,
+)
 from keywright.nn.generator import Step
 from keywright.nn.loss import Loss, at_targets, likelihood_loss
 from keywright.nn.model import Model
@@ -69,17 +75,13 @@ class ExHiRD(Model[Memory, State]):
 
     def __init__(self, config: Config, vocabulary: Lexicon):
         super().__init__()
-        if vocabulary.input_size != vocabulary.size:
-            raise ConfigError(
-                "data.vocabulary: this model needs the same vocabulary for input and output; "
-                "set it to 'words'"
-            )
+        require_shared_ids(vocabulary)
         size = 2 * config.encoder
         self.config = config
         self.vocabulary_size = vocabulary.size
         self.special = vocabulary.special
         self.embedding = nn.Embedding(
-            vocabulary.size, config.embedding, padding_idx=self.special.pad
+            vocabulary.input_size, config.embedding, padding_idx=self.special.pad
         )
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         widths = [config.embedding] + [size] * (config.encoder_layers - 1)

@@ -13,10 +13,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from keywright.errors import ConfigError
+from keywright.lexicon import Lexicon
 from keywright.nn.softmax import target_logits
 
 NEVER = -1e30
 """An energy or log-probability far below any real one; unlike -inf, its gradient is not NaN."""
+
+
+def require_shared_ids(vocabulary: Lexicon) -> None:
+    """An error unless each word that can be generated has the same id in the input, as `input_ids`
+    assumes. More words may be read."""
+    if vocabulary.input_ids != range(vocabulary.size):
+        raise ConfigError(
+            "data.vocabulary: this model needs the same vocabulary for input and output; "
+            "set it to 'words'"
+        )
 
 
 def input_ids(tokens: Tensor, extension_inputs: Tensor, vocabulary_size: int) -> Tensor:

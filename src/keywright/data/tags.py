@@ -14,7 +14,7 @@ from keywright.errors import ConfigError
 from keywright.lexicon import Lexicon
 from keywright.text.presence import runs
 from keywright.text.stem import stems
-from keywright.text.tokenise import document_words
+from keywright.text.tokenise import model_words
 from keywright.types import Document
 
 O, B, I, X = range(4)  # noqa: E741  # the usual names of these tags
@@ -38,7 +38,7 @@ def source_words(
 
     `extended` are the ids of the source in the output space, without padding.
     """
-    title, body = document_words(document)
+    title, body = model_words(document)
     pad, unknown = vocabulary.special.pad, vocabulary.special.unk
     found: list[SourceWord] = []
     at = 0
@@ -79,7 +79,7 @@ def gold_tags(document: Document, words: Sequence[SourceWord], length: int) -> l
 
 def _occurrences(document: Document) -> list[tuple[int, int]]:
     """The [start, end) of present gold phrases in the words of title and body, longest first."""
-    title, body = (stems(part) for part in document_words(document))
+    title, body = (stems(part) for part in model_words(document))
     phrases = [stems(phrase.words) for phrase in gold_phrases(document) if phrase.present]
     found = [
         (offset + at, offset + at + len(phrase))

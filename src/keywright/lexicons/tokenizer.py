@@ -18,7 +18,7 @@ from keywright.data import pretrained
 from keywright.errors import ConfigError, DataError, MissingExtraError
 from keywright.files import NOT_JSON, read_bytes
 from keywright.lexicon import BLANK, MAX_BYTES, SPECIALS, UNK, EncodedSource, SpecialIds
-from keywright.text.tokenise import DIGIT, document_words
+from keywright.text.tokenise import DIGIT, model_words
 from keywright.types import Document
 
 try:
@@ -214,7 +214,7 @@ class TokenizerVocabulary:
     def _texts(self, document: Document) -> tuple[str, str]:
         if not self._format.normalise:
             return document.title, document.body
-        title, body = document_words(document)
+        title, body = model_words(document)
         return self._joined(title), self._joined(body)
 
     def _joined(self, words: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from keywright.data import minilm, pretrained
 from keywright.errors import ConfigError, DataError
 from keywright.files import read_text
 from keywright.lexicon import BLANK, PAD, SPECIALS, UNK, EncodedSource, SpecialIds
-from keywright.text.tokenise import DIGIT, document_words, words
+from keywright.text.tokenise import DIGIT, model_words, words
 from keywright.types import Document
 
 CONTINUES = "##"
@@ -152,7 +152,7 @@ class WordpieceVocabulary:
 
         A source that is too long is cut before its last mark; at least one piece remains.
         """
-        title, body = (list(self._pieces(part)) for part in document_words(document))
+        title, body = (list(self._pieces(part)) for part in model_words(document))
         if max_source is not None:
             room = max(1, max_source - 1 - bool(title) - bool(body))
             title, body = title[:room], body[: max(0, room - len(title))]

@@ -19,7 +19,7 @@ from keywright.config import Count
 from keywright.data.parallel import in_processes, usable_cpus
 from keywright.data.store import Stored
 from keywright.lexicon import BLANK, PAD, SPECIALS, UNK, EncodedSource, SpecialIds
-from keywright.text.tokenise import document_words, words
+from keywright.text.tokenise import model_words, words
 from keywright.types import Document
 
 MANY = 50_000  # documents, whose words several processes count
@@ -96,7 +96,7 @@ class Vocabulary:
         return cls(chosen, min(generated, len(chosen)))
 
     def encode_document(self, document: Document, max_source: int | None) -> EncodedSource:
-        title, body = document_words(document)
+        title, body = model_words(document)
         source = [*title, *body][:max_source] or [SPECIALS[UNK]]
         lookup = self._ids.get
         extension: dict[str, int] = {}
@@ -147,7 +147,7 @@ def _counted(documents: Iterable[Document]) -> Counter[str]:
 def _count(documents: Iterable[Document]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for document in documents:
-        counts.update(chain(*document_words(document)))
+        counts.update(chain(*model_words(document)))
         for phrase in document.keyphrases or ():
             counts.update(words(phrase, document.tokenised))
     return counts

@@ -77,12 +77,16 @@ def words(text: str, tokenised: bool) -> list[str]:
 
 
 def document_words(document: Document) -> tuple[list[str], list[str]]:
-    """The normalised words of title and body.
+    """The normalised words of title and body."""
+    return words(document.title, document.tokenised), words(document.body, document.tokenised)
 
-    The full stop that prepared test sets have after every title is left out: titles as people write
-    them have none, and a model that learnt from those is not to be surprised.
+
+def model_words(document: Document) -> tuple[list[str], list[str]]:
+    """The words of title and body that a model reads: `document_words` without the full stop that
+    prepared test sets have after every title. Titles as people write them have none, and a model
+    that learnt from those would be surprised.
     """
-    title, body = (words(text, document.tokenised) for text in (document.title, document.body))
+    title, body = document_words(document)
     if document.tokenised and title[-1:] == ["."]:
         title.pop()
     return title, body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -120,12 +121,19 @@ def _work(inputs: list[Input], job: Job) -> list[Outcome]:
 
 @contextmanager
 def _children_ignore_interrupts() -> Iterator[None]:
-    """Ctrl-C reaches all processes of a terminal; only the main one should handle it."""
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Ctrl-C reaches all processes of a terminal; only the main one should handle it.
+
+    Processes that are started here inherit what is blocked. An interrupt that arrives meanwhile is
+    not lost: it is delivered at the end.
+    """
+    if sys.platform == "win32":  # where nothing can be blocked
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _cut(values: Iterable[T], size: int | None) -> Iterator[list[T]]:

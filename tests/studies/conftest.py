@@ -60,6 +60,11 @@ kind = "reliability"
 systems = ["Longer"]
 datasets = ["test"]
 
+[[tables]]
+name = "letters"
+letters = true
+datasets = ["test"]
+
 [[figures]]
 name = "tokens"
 kind = "tokens"

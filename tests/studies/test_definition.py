@@ -27,6 +27,8 @@ def test_a_study_is_read(definition: Path) -> None:
         ('model = "firstphrases"', "", 'name = "First', "needs one of `config`"),
         ('baseline = "Short"', 'baseline = "Shrt"', "baseline", "did you mean 'Short'"),
         ('baseline = "Short"', 'baseline = "Paper"', "baseline", "published scores only"),
+        ('baseline = "Short"', 'baseline = "Short"\nletters = true', "letters", "leave one of"),
+        ('kind = "overlap"', 'kind = "overlap"\nletters = true', "letters", "only on scores"),
         ('name = "Longer"', 'name = "Short"', 'name = "Short"', "is used twice"),
         ('name = "Longer"', 'name = "a/b"', 'name = "a/b"', "cannot be part of a file name"),
         ("first = 5", "frist = 5", "frist", "did you mean 'first'"),

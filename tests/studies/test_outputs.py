@@ -62,6 +62,10 @@ def test_every_kind_of_table_and_figure(everything: Path, tmp_path: Path) -> Non
     paper = next(row for row in made["main"].rows if row[0].text == "Paper")
     assert paper[1].text == "36.7"
     assert not paper[1].best
+    marks = [row[1].mark for row in made["letters"].rows]
+    assert marks.pop([row[0].text for row in made["letters"].rows].index("Paper")) == ""
+    assert all(re.fullmatch(" [a-z]+", mark) for mark in marks)
+    assert "share a letter" in " ".join(made["letters"].notes)
     (gap,) = texts(made["gaps"])
     ours = found.of(("Recurrent", "own"), "test", "present.F1@M")[0]
     assert gap[:3] == ["Recurrent", "Paper", f"{100 * ours - 36.7:+.2f}".replace("-", "−")]

@@ -203,6 +203,10 @@ def _table_problems(study: Study, table: TableSpec, place: str) -> Iterator[Prob
             yield from unknown(kind, name, known, f"{place}.{key}")
     if table.baseline and study.system(table.baseline).published:
         yield f"{place}.baseline", f"{table.baseline} has published scores only: nothing to test"
+    if table.letters and table.baseline:
+        yield f"{place}.letters", "letters compare all rows, a baseline some; leave one of them out"
+    if table.letters and table.kind != "scores":
+        yield f"{place}.letters", f"has no effect on {table.kind}, only on scores"
     for dataset in study.datasets:
         if table.datasets and dataset.name not in table.datasets:
             continue

@@ -97,6 +97,9 @@ class TableSpec:
     decoders: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()  # by default the study's
     baseline: str | None = None  # the row that all others are tested against
+    # Of a table of scores: all rows are tested against each other, and those that share a letter do
+    # not differ significantly.
+    letters: bool = False
     document: Count = 1  # the number of the document that an example shows
 
 

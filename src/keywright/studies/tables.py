@@ -9,6 +9,7 @@ from itertools import islice
 from statistics import mean, stdev
 
 from keywright.analysis import overlap as overlaps
+from keywright.analysis.letters import letters
 from keywright.analysis.significance import STARS, Comparison, Design, compare
 from keywright.analysis.systems import read_panel
 from keywright.calibration.calibrate import calibrate
@@ -19,7 +20,7 @@ from keywright.evaluate import resolve as resolve_metrics
 from keywright.matches import JudgedPhrase
 from keywright.metric import Metric
 from keywright.protocols import load
-from keywright.studies.definition import OWN, TableSpec
+from keywright.studies.definition import OWN, Study, TableSpec
 from keywright.studies.results import Results, Row, files_of, match_of
 from keywright.tables import Cell, Table, count, number, percent
 
@@ -27,6 +28,7 @@ PARTS = ("present", "absent")
 NOTHING = Cell("–", -math.inf)
 NO_TEXT = Cell("–")
 MOST_LETTERS = 100  # of the title of an example
+LEVEL = 0.05  # of significance, for letters
 
 
 def make(results: Results) -> list[Table]:
@@ -56,7 +58,11 @@ def _scores(results: Results, spec: TableSpec) -> Table:
     for dataset in datasets:
         for metric in metrics:
             cells = [_score_cell(results, row, dataset, metric) for row in rows]
-            cells = _with_marks(cells, rows, metric, tested[dataset])
+            marks = _marks(spec, metric, tested[dataset])
+            cells = [
+                replace(cell, mark=marks.get(row_name(row), ""))
+                for cell, row in zip(cells, rows, strict=True)
+            ]
             ours = [not results.study.system(system).published for system, _ in rows]
             for line, cell in zip(body, _with_best(cells, ours, metric), strict=True):
                 line.append(cell)
@@ -111,23 +117,23 @@ def _with_best(cells: Sequence[Cell], ours: Sequence[bool], metric: Metric) -> l
     ]
 
 
-def _with_marks(
-    cells: Sequence[Cell], rows: Sequence[Row], metric: Metric, tested: Comparison | None
-) -> list[Cell]:
-    """Stars at what differs significantly from the baseline."""
+def _marks(spec: TableSpec, metric: Metric, tested: Comparison | None) -> dict[str, str]:
+    """Stars at the rows that differ significantly from the baseline, or letters of all rows."""
     if tested is None:
-        return list(cells)
-    stars = {d.a: d.stars for d in tested.differences if d.metric == str(metric)}
-    return [
-        replace(cell, mark=stars.get(row_name(row), ""))
-        for cell, row in zip(cells, rows, strict=True)
-    ]
+        return {}
+    differences = [found for found in tested.differences if found.metric == str(metric)]
+    if not spec.letters:
+        return {found.a: found.stars for found in differences}
+    sign = -1 if metric.definition.better == "higher" else 1
+    names = sorted(tested.scores, key=lambda name: sign * tested.scores[name][str(metric)])
+    differ = [(found.a, found.b) for found in differences if found.worst_p < LEVEL]
+    return {name: f" {shared}" for name, shared in letters(names, differ).items()}
 
 
 def _compared(
     results: Results, spec: TableSpec, rows: Sequence[Row], dataset: str, metrics: Sequence[Metric]
 ) -> Comparison | None:
-    if spec.baseline is None and spec.kind == "scores":
+    if spec.baseline is None and not spec.letters and spec.kind == "scores":
         return None
     files = files_of(results, rows, dataset)
     baseline = next((row for row in files if row[0] == spec.baseline), None)
@@ -155,13 +161,22 @@ def _notes(results: Results, spec: TableSpec) -> Iterable[str]:
         yield "Mean ± standard deviation of the seeds; tests compare the first seeds."
     if any(study.system(row[0]).published for row in results.rows(spec)):
         yield "Published scores are those of the papers, on their own predictions."
+    if spec.letters:
+        yield (
+            f"In a column, scores that share a letter do not differ significantly (p < {LEVEL}; "
+            f"{_tests(study)})."
+        )
     if spec.baseline is not None:
         levels = ", ".join(f"{stars} p < {level}" for level, stars in reversed(STARS))
-        yield (
-            f"Different from {spec.baseline}: {levels} (the larger of paired bootstrap and "
-            f"permutation, {study.resamples:,} each, Holm's correction over a data set)."
-        )
+        yield (f"Different from {spec.baseline}: {levels} ({_tests(study)}).")
     yield from _protocols(results, spec)
+
+
+def _tests(study: Study) -> str:
+    return (
+        f"the larger of paired bootstrap and permutation, {study.resamples:,} each, Holm's "
+        "correction over a data set"
+    )
 
 
 def _protocols(results: Results, spec: TableSpec) -> Iterable[str]:

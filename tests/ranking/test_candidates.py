@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from keywright.ranking.candidates import RankerView
 from keywright.types import Document
 
@@ -71,6 +73,22 @@ def test_at_most_the_given_number_of_words_is_read() -> None:
     assert texts(read("", "one heat pump warms two houses", most_words=4)) == {
         "heat", "pump", "heat pump",
     }  # fmt: skip
+
+
+def test_values_are_compared_with_those_of_phrases_a_word_longer_and_a_word_shorter() -> None:
+    view = read("", "heat pump houses, pump")
+    values = np.array([len(" ".join(phrase)) for phrase in view.candidates], np.float32)
+    longer, shorter = view.runs.neighbours(values, -1)
+    found = zip(map(" ".join, view.candidates), longer, shorter, strict=True)
+    assert {phrase: values for phrase, *values in found} == {
+        "heat": [9, -1], "heat pump": [14, 4], "heat pump hous": [-1, 9],
+        "pump": [9, -1], "pump hous": [14, 4], "hous": [9, -1],
+    }  # fmt: skip
+
+
+def test_a_mark_in_a_phrase_is_not_the_border_between_title_and_body() -> None:
+    assert not read("heat", "pumps").has(("heat", ".", "pump"))
+    assert read("", "heat. pumps").has(("heat", ".", "pump"))
 
 
 def test_an_empty_text_has_no_candidates() -> None:

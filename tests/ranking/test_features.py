@@ -15,7 +15,6 @@ from keywright.ranking.keys import keys
 from keywright.ranking.meaning import Meaning
 from keywright.ranking.phrasebook import Phrasebook, Writer, gold_stems
 from keywright.ranking.span_tagger import LogOdds
-from keywright.ranking.structure import Occurrences
 from keywright.ranking.topics import Topic, Topics
 from keywright.types import Document
 
@@ -98,7 +97,9 @@ def test_absent_candidates_are_labels_and_generated_phrases_that_do_not_occur() 
 
 def test_features_of_words_are_the_least_the_greatest_and_the_mean() -> None:
     judged = Judged(read(NEW), knowledge(1, [], []), {})
-    columns = judged._by_words([("hous",), ("old", "heat", "pump")], judged._words)
+    over = features._Over([("hous",), ("old", "heat", "pump")], judged._words.number)
+    block = judged._by_words(over, judged._words)
+    columns = dict(zip(block.names, block.values.T, strict=True))
     assert columns["word.count.least"].tolist() == [1, 1]
     assert columns["word.count.most"].tolist() == [1, 2]
     assert columns["word.count.mean"] == pytest.approx([1, 5 / 3])
@@ -115,8 +116,7 @@ def test_the_best_labels_are_those_a_full_sort_would_give(most: int) -> None:
 
 def test_features_of_the_span_tagger_are_the_greatest_the_mean_and_the_first() -> None:
     judged = Judged(read(NEW), knowledge(1, [], []), {})
-    seen = judged.view.candidates
-    found = judged._tagged(list(seen), Occurrences.of(list(seen.values())))
+    found = judged._tagged(judged.view.runs)
     place = list(judged.view.candidates).index(("heat", "pump"))  # begins at words 0 and 6
     assert found["tagged.first"][place] == pytest.approx(0.1)
     assert found["tagged.mean"][place] == pytest.approx(3.1)

@@ -7,12 +7,13 @@ sentence or a document is the sum of those of its words. `ranking.fitting.meanin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright.ranking.candidates import RankerView
 from keywright.ranking.keys import Keys, Table, keys
 from keywright.text.reading import Stems
 
@@ -42,13 +43,12 @@ class Meaning:
 class Meanings:
     """The words of one document, and how close phrases are to it."""
 
-    def __init__(self, meaning: Meaning, tally: Mapping[str, int], titled: Iterable[str]):
+    def __init__(self, meaning: Meaning, view: RankerView):
         self._meaning = meaning
-        number = {stem: row for row, stem in enumerate(tally)}
-        self._words = meaning.words(keys((stem,) for stem in tally))
-        often = np.log1p(np.array(list(tally.values()), np.float32))
+        self._words = meaning.words(view.keys)
+        often = np.log1p(np.array(list(view.tally.values()), np.float32))
         self._document = unit((often[:, None] * self._words).sum(axis=0))
-        rows = [number[stem] for stem in titled]
+        rows = [view.number[stem] for stem in view.titled]
         self._title = unit(self._words[rows].sum(axis=0)) if rows else self._document
 
     def columns(self, phrases: Sequence[Stems]) -> dict[str, NDArray[Any]]:

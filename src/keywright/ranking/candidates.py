@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.ranking.keys import Keys, keys
+from keywright.ranking.keys import Keys, keys, word_keys
 from keywright.text.candidates import STOPWORDS
 from keywright.text.presence import padded
 from keywright.text.reading import BORDER, Reading, Stems
@@ -55,7 +55,7 @@ class Occurrences:
 
     @cached_property
     def ends(self) -> Numbers:
-        return self.starts + self.lengths.repeat(self.counts)
+        return np.asarray(self.starts + self.lengths.repeat(self.counts))
 
     @property
     def first(self) -> Numbers:
@@ -64,7 +64,7 @@ class Occurrences:
 
     @property
     def last(self) -> Numbers:
-        return self.starts[self.begin + self.counts - 1]
+        return np.asarray(self.starts[self.begin + self.counts - 1])
 
     def of(self, chosen: Numbers) -> Occurrences:
         """Those of some candidates."""
@@ -137,7 +137,7 @@ class RankerView:
     @cached_property
     def keys(self) -> Keys:
         """The keys of the distinct stems."""
-        return keys((stem,) for stem in self.tally)
+        return word_keys(self.tally)
 
     @cached_property
     def titled(self) -> frozenset[str]:

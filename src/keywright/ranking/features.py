@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keywright.errors import KeywrightError
 from keywright.ranking.candidates import Occurrences, RankerView, Runs
-from keywright.ranking.keys import Keys, keys
+from keywright.ranking.keys import Keys, keys, word_keys
 from keywright.ranking.meaning import Meaning, Meanings
 from keywright.ranking.phrasebook import (
     DOCUMENTS,
@@ -78,6 +78,7 @@ class Block(NamedTuple):
         )
 
     def column(self, name: str) -> Column:
+        """[C]"""
         return self.values[:, self.names.index(name)]
 
 
@@ -203,18 +204,31 @@ class Words:
 class Judged:
     """The candidates of one document, with features computed from what is known."""
 
+    @classmethod
+    def all(
+        cls, views: Sequence[RankerView], knowledge: Knowledge, written: Sequence[Written]
+    ) -> list[Judged]:
+        """Several documents, in less time than one after another."""
+        topics = knowledge.topics.of([view.terms for view in views])
+        return [
+            cls(view, knowledge, each, topic=topic)
+            for view, each, topic in zip(views, written, topics, strict=True)
+        ]
+
     def __init__(
         self,
         view: RankerView,
         knowledge: Knowledge,
         written: Written,
+        *,
+        topic: Topic | None = None,
         at_home: bool | None = None,
     ):
         self.view = view
         self.book, self.topics = knowledge.book, knowledge.topics
         self.span_tagger = knowledge.span_tagger
         self.written = written
-        self.topic: Topic = self.topics.of(view.terms)
+        self.topic = topic or self.topics.of([view.terms])[0]
         self._norm = float(np.linalg.norm(self.topic.vector)) or 1.0
         self._words = self._look_up(view.number, view.keys)
         self._start = knowledge.start
@@ -275,7 +289,7 @@ class Judged:
         phrases = list(texts)
         stems = dict.fromkeys(chain.from_iterable(phrases))
         number = {stem: place for place, stem in enumerate(stems)}
-        words = self._look_up(number, keys((stem,) for stem in stems))
+        words = self._look_up(number, word_keys(stems))
         features = Block.joined(self._document(len(phrases)), self._common(phrases, words))
         if self._needs_more(features, "absent"):
             more = self._related(phrases) | self._meanings.nearest(phrases)

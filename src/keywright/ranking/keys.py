@@ -19,8 +19,12 @@ REMEMBERED = 50_000  # digests of phrases; documents share their words
 
 def keys(phrases: Iterable[Sequence[str]]) -> Keys:
     """64-bit hashes [N]: among a million phrases, two collide with a chance of 1 in 37 million."""
-    digests = b"".join([_digest(" ".join(stems)) for stems in phrases])
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+    return word_keys(map(" ".join, phrases))
+
+
+def word_keys(words: Iterable[str]) -> Keys:
+    """The keys of phrases that consist of one word each."""
+    return np.frombuffer(b"".join(map(_digest, words)), dtype="<u8").astype(np.uint64)
 
 
 @lru_cache(REMEMBERED)

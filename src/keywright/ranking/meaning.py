@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.ranking.candidates import RankerView
-from keywright.ranking.keys import Keys, Table, keys
+from keywright.ranking.keys import Keys, Table, word_keys
 from keywright.text.reading import Stems
 
 Vectors = NDArray[np.float32]
@@ -37,7 +37,7 @@ class Meaning:
 
     def text(self, stems: Iterable[str]) -> Vectors:
         """The direction [D] of a text that consists of these stems."""
-        return unit(self.words(keys((stem,) for stem in stems)).sum(axis=0))
+        return unit(self.words(word_keys(stems)).sum(axis=0))
 
 
 class Meanings:
@@ -75,7 +75,7 @@ class Meanings:
             np.int64,
         )
         owner = np.repeat(np.arange(len(phrases)), [len(phrase) for phrase in phrases])
-        return self._meaning.words(keys((stem,) for stem in number)), rows, owner
+        return self._meaning.words(word_keys(number)), rows, owner
 
 
 def unit(vectors: Vectors) -> Vectors:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.ranking.candidates import RankerView, is_mark
-from keywright.ranking.keys import Table, Tally, keys
+from keywright.ranking.keys import Table, Tally, keys, word_keys
 from keywright.text.candidates import STOPWORDS
 from keywright.text.stem import stems
 from keywright.text.tokenise import DIGIT, words
@@ -72,7 +72,7 @@ class Phrasebook:
         ]
         if len(content) < FEWEST_TO_JUDGE:
             return 0.0
-        rows = self.words.look_up(keys((stem,) for stem in content))
+        rows = self.words.look_up(word_keys(content))
         rates = rows[:, WORD_DOCUMENTS::WORD_COLUMNS] / self._totals
         return float(np.log(rates.max(axis=1) + NEVER_SEEN).mean())
 
@@ -103,7 +103,7 @@ class Writer:
             WORD_LAST: [phrase[-1] for phrase in gold],
         }
         for column, stems_seen in words.items():
-            self._words.add(WORD_COLUMNS * book + column, keys((stem,) for stem in stems_seen))
+            self._words.add(WORD_COLUMNS * book + column, word_keys(stems_seen))
 
     def book(self) -> Phrasebook:
         return Phrasebook(

@@ -8,6 +8,7 @@ keyphrases that similar documents have, and measures how well present ones fit t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,14 +81,19 @@ class Topics:
         order = np.argsort(label_keys)
         self._by_key = Table(label_keys[order], order[:, None])
 
-    def of(self, terms: Keys) -> Topic:
-        vector = self.vector(terms)
-        # Not by `@`: BLAS would use several threads, which on busy cores wait more than they work.
-        scores = np.einsum("el,e->l", self._label_columns, vector) + self.label_bias
-        if not len(scores):
-            return Topic(vector, scores)
-        highest = scores.max()
-        return Topic(vector, scores - highest - np.log(np.exp(scores - highest).sum()))
+    def of(self, documents: Sequence[Keys]) -> list[Topic]:
+        """The topics of documents with these terms.
+
+        Reading the vectors of all labels from memory takes longer than computing with them, and for
+        several documents they are read once.
+        """
+        if not documents:
+            return []
+        vectors = np.stack([self.vector(terms) for terms in documents])
+        # Not by `@`: BLAS would use several threads, which on busy cores wait more than they work,
+        # and its results depend on the number of documents.
+        scores = np.einsum("el,de->dl", self._label_columns, vectors) + self.label_bias
+        return [Topic(*pair) for pair in zip(vectors, map(_log_probs, scores), strict=True)]
 
     def vector(self, terms: Keys) -> Vector:
         places = self.terms.places(terms)
@@ -103,3 +109,10 @@ class Topics:
         known = places >= 0
         places[known] = self._by_key.rows[places[known], 0]
         return places
+
+
+def _log_probs(scores: Vector) -> Vector:
+    if not len(scores):
+        return scores
+    highest = scores.max()
+    return np.asarray(scores - highest - np.log(np.exp(scores - highest).sum()))

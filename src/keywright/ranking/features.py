@@ -5,81 +5,34 @@ A fitted ranker stores the names of the columns that its trees read, in their or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.errors import KeywrightError
+from keywright.ranking.blocks import Block, Column, Matrix, parts
 from keywright.ranking.candidates import Occurrences, RankerView, Runs
-from keywright.ranking.keys import Keys, keys, word_keys
+from keywright.ranking.keys import word_keys
+from keywright.ranking.known import NOT_A_LABEL, Context, Known, Over, Words, Written
 from keywright.ranking.meaning import Meaning, Meanings
-from keywright.ranking.phrasebook import (
-    DOCUMENTS,
-    KEYPHRASES,
-    PHRASE_COLUMNS,
-    WORD_COLUMNS,
-    WORD_DOCUMENTS,
-    WORD_FIRST,
-    WORD_KEYPHRASES,
-    WORD_LAST,
-    Phrasebook,
-)
+from keywright.ranking.phrasebook import WORD_COLUMNS, WORD_DOCUMENTS, Phrasebook
 from keywright.ranking.span_tagger import LogOdds
 from keywright.ranking.structure import Structure
-from keywright.ranking.topics import Topic, Topics
+from keywright.ranking.topics import Topics
 from keywright.text.reading import Stems
 
-Matrix = NDArray[np.float32]
-Column = NDArray[np.floating[Any]]
-
-NOT_A_LABEL = -20.0  # below any log-probability that matters
 MOST_ABSENT = 40  # candidates that do not occur in the text
 # How much more a document must resemble another genre than those of the start, in mean log-ratios.
 MARGIN = 0.2
 LONGEST_TITLE = 30  # words
-OVER = ("least", "most", "mean")  # of the words of a phrase
-RAREST = 1e-6  # share of documents, so that unknown words have a logarithm
 
-
-@dataclass(frozen=True)
-class Generated:
-    """A phrase that a generator predicted."""
-
-    text: str
-    rank: int
-    mean_log_prob: float
-    least_log_prob: float
-
-
-Written = Mapping[Stems, Generated]
-
-
-class Block(NamedTuple):
-    """Some features."""
-
-    names: tuple[str, ...]
-    values: NDArray[np.floating[Any]]  # [C, F]
-
-    @classmethod
-    def of(cls, columns: Mapping[str, Column]) -> Block:
-        return cls(tuple(columns), np.stack(list(columns.values()), axis=1))
-
-    @classmethod
-    def joined(cls, *blocks: Block) -> Block:
-        values = [block.values for block in blocks]
-        return cls(
-            tuple(chain.from_iterable(block.names for block in blocks)),
-            np.concatenate(values, axis=1, dtype=np.float32, casting="same_kind"),
-        )
-
-    def column(self, name: str) -> Column:
-        """[C]"""
-        return self.values[:, self.names.index(name)]
+Part = Literal["present", "absent"]
+Spellings = Mapping[Stems, str]
+"""Phrases, and how they are written."""
 
 
 @dataclass(frozen=True)
@@ -98,24 +51,7 @@ class CandidateFeatures:
 
     def matrix(self, names: Sequence[str]) -> Matrix:
         """The named features [C, F]."""
-        places = _places(self.features.names, tuple(names))
-        return self.features.values.astype(np.float32, copy=False)[:, places]
-
-
-@lru_cache(64)  # there are only a few kinds of documents and of trees
-def _places(names: tuple[str, ...], wanted: tuple[str, ...]) -> NDArray[np.int64]:
-    """Which of the names are the wanted ones."""
-    place = {name: number for number, name in enumerate(names)}
-    for name in wanted:
-        if name not in place:
-            raise KeywrightError(
-                f"the ranker reads the feature {name}, which this version of keywright does "
-                "not compute; fit it again"
-            )
-    return np.array([place[name] for name in wanted], np.int64)
-
-
-Part = Literal["present", "absent"]
+        return self.features.matrix(names)
 
 
 @dataclass(frozen=True)
@@ -147,8 +83,8 @@ class Start:
             "absent": frozenset(self.names["absent"]),
         }
 
-    def home_log_odds(self, part: Part, known: CandidateFeatures) -> Column:
-        """The log-odds of a document that is judged by the start alone [C].
+    def home_log_odds(self, part: Part, known: Block) -> Column:
+        """The log-odds of candidates of documents that are judged by the start alone [C].
 
         Those of both forests are averaged: they were fitted with different features, and their
         mistakes differ.
@@ -169,6 +105,10 @@ class Knowledge:
     meaning: Meaning
     start: Start | None = None
 
+    @cached_property
+    def known(self) -> Known:
+        return Known(self.book, self.topics)
+
     def is_home(self, genres: NDArray[np.float64]) -> bool:
         """Whether a document with these resemblances [books] is left to the trees of the start."""
         if self.start is None:
@@ -188,59 +128,47 @@ class Knowledge:
         return self.is_home(self.book.genres(rows[:, WORD_DOCUMENTS::WORD_COLUMNS]))
 
 
-@dataclass(frozen=True)
-class Words:
-    """What is known about some words."""
-
-    number: Mapping[str, int]  # stem -> its place below
-    documents: Matrix  # [W, books] how many have it
-    # [V, W] count in the document, whether in its title, similarity to its topic, rate; and of each
-    # book: log of documents, share of them that have it in a keyphrase
-    values: Matrix
-    first: Matrix  # [books, W] share of documents that have it as the first word of a keyphrase
-    last: Matrix  # [books, W]
-
-
 class Judged:
     """The candidates of one document, with features computed from what is known."""
 
-    @classmethod
-    def all(
-        cls, views: Sequence[RankerView], knowledge: Knowledge, written: Sequence[Written]
-    ) -> list[Judged]:
-        """Several documents, in less time than one after another."""
-        topics = knowledge.topics.of([view.terms for view in views])
-        return [
-            cls(view, knowledge, each, topic=topic)
-            for view, each, topic in zip(views, written, topics, strict=True)
-        ]
-
     def __init__(
-        self,
-        view: RankerView,
-        knowledge: Knowledge,
-        written: Written,
-        *,
-        topic: Topic | None = None,
-        at_home: bool | None = None,
+        self, context: Context, words: Words, knowledge: Knowledge, at_home: bool | None = None
     ):
-        self.view = view
-        self.book, self.topics = knowledge.book, knowledge.topics
-        self.span_tagger = knowledge.span_tagger
-        self.written = written
-        self.topic = topic or self.topics.of([view.terms])[0]
-        self._norm = float(np.linalg.norm(self.topic.vector)) or 1.0
-        self._words = self._look_up(view.number, view.keys)
-        self._start = knowledge.start
-        self.genres = self.book.genres(self._words.documents)
-        self._meaning = knowledge.meaning
+        self.context, self.knowledge = context, knowledge
+        self.view, self.topic = context.view, context.topic
+        self.words = words  # of the document
+        self.genres = knowledge.book.genres(words.documents)
         # Whether the document resembles the books of the start most.
         self.at_home = knowledge.is_home(self.genres) if at_home is None else at_home
         # Whether none of the other books resembles it more, without the margin.
         self.is_typical = knowledge.is_typical(self.genres)
         # Whether it is a record like those that the start learnt from: with a title, or only one.
-        titled = view.title > 0 or len(view.words) <= LONGEST_TITLE
+        titled = self.view.title > 0 or len(self.view.words) <= LONGEST_TITLE
         self.is_record = titled and self.is_typical
+
+    @classmethod
+    def of(
+        cls, view: RankerView, knowledge: Knowledge, written: Written, at_home: bool | None = None
+    ) -> Judged:
+        return cls.all([view], knowledge, [written], at_home)[0]
+
+    @classmethod
+    def all(
+        cls,
+        views: Sequence[RankerView],
+        knowledge: Knowledge,
+        written: Sequence[Written],
+        at_home: bool | None = None,
+    ) -> list[Judged]:
+        """Several documents, in less time than one after another."""
+        if not views:
+            return []
+        topics = knowledge.topics.of([view.terms for view in views])
+        contexts = [Context(*each) for each in zip(views, topics, written, strict=True)]
+        stems = np.concatenate([view.keys for view in views])
+        words = knowledge.known.words(contexts, [view.number for view in views], stems)
+        pairs = zip(contexts, words, strict=True)
+        return [cls(*pair, knowledge, at_home) for pair in pairs]
 
     @cached_property
     def _structure(self) -> Structure:
@@ -248,53 +176,72 @@ class Judged:
 
     @cached_property
     def _meanings(self) -> Meanings:
-        return Meanings(self._meaning, self.view)
+        return Meanings(self.knowledge.meaning, self.view)
+
+    @property
+    def genre(self) -> int:
+        """The book that the document resembles most, of those that its trees know."""
+        start = self.knowledge.start
+        known = start.books if start is not None and self.at_home else None
+        return int(np.argmax(self.genres[:known]))
 
     def present(self, most: int | None = None) -> CandidateFeatures:
         """Runs of words: all of them, or the `most` that look most like keyphrases."""
+        return all_present([self], [most])[0]
+
+    def absent(self) -> CandidateFeatures:
+        """Phrases that the generator predicted and probable labels, if the text lacks them."""
+        return all_absent([self])[0]
+
+    def as_absent(self, texts: Spellings) -> CandidateFeatures:
+        """Some phrases with their spellings, described as if the text lacked them."""
+        return all_as_absent([self], [texts])[0]
+
+    def present_draft(self, most: int | None) -> Draft:
         runs = self.view.runs
         compared = Block.of(self._contained(runs) | self._tagged(runs))
         chosen = np.arange(len(runs))
         if most is not None and most < len(runs):
             chosen = np.sort(np.argsort(-self._likely(compared, runs.at), kind="stable")[:most])
         phrases, texts = self.view.phrases(chosen), self.view.texts(chosen)
-        features = Block.joined(
-            self._document(len(phrases)),
-            Block.of(self._counted(runs.at, chosen, texts)),
-            Block(compared.names, compared.values[chosen]),
-            self._common(phrases, self._words),
+        counted = Block.of(self._counted(runs.at, chosen, texts))
+        return Draft(
+            self,
+            phrases,
+            self.view.spelled(chosen, texts),
+            self.words,
+            Block.joined(counted, compared.rows(chosen)),
+            partial(self._more_of_present, phrases, chosen),
         )
-        if self._needs_more(features, "present"):
-            more = self._placed(phrases, runs.at.of(chosen)) | self._related(phrases)
-            features = Block.joined(features, Block.of(more))
-        return self._candidates(phrases, self.view.spelled(chosen, texts), features, "present")
 
-    def absent(self) -> CandidateFeatures:
-        """Phrases that the generator predicted and probable labels, if the text lacks them."""
+    def absent_draft(self, texts: Spellings, words: Words) -> Draft:
+        phrases = list(texts)
+        more = partial(self._more_of_absent, phrases)
+        own = Block((), np.empty((len(phrases), 0), np.float32))
+        return Draft(self, phrases, list(texts.values()), words, own, more)
+
+    def absent_texts(self) -> Spellings:
+        """The absent candidates."""
+        view, topics = self.view, self.knowledge.topics
         texts = {
             phrase: generated.text
-            for phrase, generated in self.written.items()
-            if not self.view.has(phrase)
+            for phrase, generated in self.context.written.items()
+            if not view.has(phrase)
         }
         for label in self.topic.best(2 * MOST_ABSENT).tolist():
-            phrase = self.topics.label_stems[label]
-            if not self.view.has(phrase):
-                texts.setdefault(phrase, self.topics.labels[label])
+            phrase = topics.label_stems[label]
+            if not view.has(phrase):
+                texts.setdefault(phrase, topics.labels[label])
             if len(texts) >= MOST_ABSENT:
                 break
-        return self.as_absent(texts)
+        return texts
 
-    def as_absent(self, texts: Mapping[Stems, str]) -> CandidateFeatures:
-        """Some phrases with their spellings, described as if the text lacked them."""
-        phrases = list(texts)
-        stems = dict.fromkeys(chain.from_iterable(phrases))
-        number = {stem: place for place, stem in enumerate(stems)}
-        words = self._look_up(number, word_keys(stems))
-        features = Block.joined(self._document(len(phrases)), self._common(phrases, words))
-        if self._needs_more(features, "absent"):
-            more = self._related(phrases) | self._meanings.nearest(phrases)
-            features = Block.joined(features, Block.of(more))
-        return self._candidates(phrases, list(texts.values()), features, "absent")
+    def _more_of_present(self, phrases: Sequence[Stems], chosen: NDArray[np.int64]) -> Block:
+        at = self.view.runs.at.of(chosen)
+        return Block.of(self._placed(phrases, at) | self._related(phrases))
+
+    def _more_of_absent(self, phrases: Sequence[Stems]) -> Block:
+        return Block.of(self._related(phrases) | self._meanings.nearest(phrases))
 
     def _likely(self, compared: Block, at: Occurrences) -> Column:
         """How much each candidate looks like a keyphrase.
@@ -307,39 +254,15 @@ class Judged:
             return tagged
         return tagged + np.log(at.counts) + self._structure.capital(at)
 
-    def _needs_more(self, features: Block, part: Part) -> bool:
-        """Whether trees read features that are not among the cheap ones."""
-        if self._start is None or not self.at_home:
-            return True
-        return not self._start.read[part].issubset(features.names)
-
-    def _candidates(
-        self, phrases: list[Stems], texts: list[str], features: Block, part: Part
-    ) -> CandidateFeatures:
-        start = self._start
-        genres = self.genres[: start.books] if start is not None and self.at_home else self.genres
-        genre = int(np.argmax(genres))
-        known = CandidateFeatures(phrases, texts, features, genre)
-        if start is None:
-            return known
-        if self.at_home:
-            return replace(known, log_odds=start.home_log_odds(part, known))
-        log_odds = start.trees[part](known.matrix(start.names[part]))
-        return replace(known, features=Block.joined(features, Block.of({"start": log_odds})))
-
-    def _document(self, size: int) -> Block:
-        names, values = self._of_document
-        return Block(names, np.broadcast_to(values, (size, len(names))))
-
     @cached_property
-    def _of_document(self) -> Block:
+    def document(self) -> Block:
         """Features that all candidates of the document share: [1, F]."""
         view = self.view
         best = self.topic.log_probs.max(initial=NOT_A_LABEL)
         values = {
             "document.words": len(view.words),
             "document.candidates": len(view.runs),
-            "document.written": len(self.written),
+            "document.written": len(self.context.written),
             "document.best_topic": best,
             "document.title": view.title,
         }
@@ -349,37 +272,13 @@ class Judged:
 
     def _rarity(self) -> list[float]:
         """How much more frequent words are in each book than in all: in those of the start only."""
-        books = len(self.book.sizes) if self._start is None else self._start.books
-        sizes = np.array(self.book.sizes[:books], dtype=np.float32)
-        rates = (self._words.documents[:, :books] + 1) / (sizes + 1)
+        every, start = self.knowledge.book.sizes, self.knowledge.start
+        sizes = np.array(every if start is None else every[: start.books], dtype=np.float32)
+        rates = (self.words.documents[:, : len(sizes)] + 1) / (sizes + 1)
         if not len(rates):
             return [0.0] * len(sizes)
         shares = np.log(rates / rates.mean(axis=1, keepdims=True))
         return [float(share) for share in shares.mean(axis=0)]
-
-    def _look_up(self, number: Mapping[str, int], stems: Keys) -> Words:
-        """What is known about distinct words, given their keys."""
-        tally, titled = self.view.tally, self.view.titled
-        counts = self.book.words.look_up(stems)
-        documents = counts[:, WORD_DOCUMENTS::WORD_COLUMNS]
-        known = counts.T.reshape(len(self.book.sizes), WORD_COLUMNS, len(stems))
-        chances = known[:, WORD_DOCUMENTS] + 5
-        shares = (known + 0.5) / chances[:, None]
-        of_books = np.stack([np.log(chances), shares[:, WORD_KEYPHRASES]], axis=1)
-        values = (
-            [[tally.get(stem, 0) for stem in number]],
-            [[stem in titled for stem in number]],
-            self._similarities(stems)[None],
-            self._rates(documents)[None],
-            of_books.reshape(2 * len(of_books), len(stems)),
-        )
-        return Words(
-            number,
-            documents,
-            np.concatenate(values, dtype=np.float32, casting="same_kind"),
-            shares[:, WORD_FIRST],
-            shares[:, WORD_LAST],
-        )
 
     def _counted(
         self, at: Occurrences, chosen: NDArray[np.int64], texts: Sequence[str]
@@ -406,7 +305,7 @@ class Judged:
 
     def _placed(self, phrases: Sequence[Stems], at: Occurrences) -> dict[str, Column]:
         """Where a phrase and its words are in the text, and what is around them."""
-        over = _Over(phrases, self._structure.number)
+        over = Over([phrases], [self.view.number])
         central, before, after = self._structure.words.T
         least, most, mean = over(central[None])[0]
         return {
@@ -427,7 +326,7 @@ class Judged:
     def _tagged(self, runs: Runs) -> dict[str, Column]:
         """The span tagger's log-odds at the places where a phrase occurs."""
         at, size = runs.at, len(runs)
-        odds = self.span_tagger(self.view)[at.starts, at.ends - at.starts - 1]
+        odds = self.knowledge.span_tagger(self.view)[at.starts, at.ends - at.starts - 1]
         most = np.maximum.reduceat(odds, at.begin) if size else odds
         better = np.empty(size, np.float32)
         better[np.argsort(-most, kind="stable")] = np.arange(size)
@@ -443,120 +342,94 @@ class Judged:
             "tagged.shorter": most - shorter,
         }
 
-    def _common(self, phrases: Sequence[Stems], words: Words) -> Block:
-        """Features that present and absent phrases share."""
-        found, over = keys(phrases), _Over(phrases, words.number)
-        return Block.joined(
-            Block(("length",), over.lengths[:, None].astype(np.float32)),
-            self._known(found),
-            self._by_words(over, words),
-            self._topical(found),
-            self._generated(phrases),
-        )
 
-    def _known(self, phrases: Keys) -> Block:
-        rows = self.book.phrases.look_up(phrases)
-        documents, keyphrases = (
-            rows[:, DOCUMENTS::PHRASE_COLUMNS],
-            rows[:, KEYPHRASES::PHRASE_COLUMNS],
-        )
-        share = (keyphrases + 0.05) / (documents + 1)
-        of_books = np.stack([np.log1p(documents), np.log1p(keyphrases), share], axis=2)
-        rates = self._rates(documents), self._rates(keyphrases)
-        names = _known_names(len(self.book.sizes))
-        return Block(
-            names, np.column_stack([of_books.reshape(len(rows), len(names) - len(rates)), *rates])
-        )
+@dataclass(frozen=True)
+class Draft:
+    """Phrases of one document that are not yet looked up."""
 
-    def _rates(self, counts: Matrix) -> Column:
-        """Counts in each book [C, books] -> log of the mean share of documents [C]."""
-        shares = counts / np.array(self.book.sizes, np.float32)
-        return np.asarray(np.log(shares.mean(axis=1) + RAREST))
-
-    def _by_words(self, over: _Over, words: Words) -> Block:
-        """The least, the greatest and the mean value of what is known about a phrase's words."""
-        books, size = len(self.book.sizes), len(over.lengths)
-        spread = over(words.values)
-        here = len(spread) - 2 * books
-        of_books = (
-            spread[here:].reshape(books, 2 * len(OVER), size),
-            words.first[:, None, over.first],
-            words.last[:, None, over.last],
-        )
-        values = (
-            spread[:here].reshape(here * len(OVER), size),
-            np.concatenate(of_books, axis=1).reshape(books * (2 * len(OVER) + 2), size),
-        )
-        return Block(_word_names(books), np.concatenate(values).T)
-
-    def _similarities(self, stems: Keys) -> Column:
-        """The cosine between each word's vector and the document's."""
-        places = self.topics.terms.places(stems)
-        known = places >= 0
-        vectors = np.zeros((len(stems), self.topics.vectors.shape[1]), np.float32)
-        vectors[known] = self.topics.vectors[places[known]]
-        norms = np.maximum(np.linalg.norm(vectors, axis=1), 1e-6)
-        return np.asarray(vectors @ self.topic.vector / (norms * self._norm), np.float32)
-
-    def _topical(self, phrases: Keys) -> Block:
-        labels = self.topics.label_places(phrases)
-        known = labels >= 0
-        log_probs = np.full(len(phrases), NOT_A_LABEL, np.float32)
-        rank = np.full(len(phrases), len(self.topics.labels))
-        log_probs[known] = self.topic.log_probs[labels[known]]
-        rank[known] = self.topic.ranks(log_probs[known])
-        return Block.of({"topic": log_probs, "topic.rank": np.log1p(rank)})
-
-    def _generated(self, phrases: Sequence[Stems]) -> Block:
-        missing = Generated("", -1, NOT_A_LABEL, NOT_A_LABEL)
-        found = [self.written.get(phrase, missing) for phrase in phrases]
-        rows = [(each.rank, each.mean_log_prob, each.least_log_prob) for each in found]
-        names = "written.rank", "written.mean", "written.least"
-        return Block(names, np.array(rows, np.float32).reshape(-1, len(names)))
+    judged: Judged
+    phrases: list[Stems]
+    texts: list[str]
+    words: Words  # of all these phrases
+    own: Block  # features that the document alone determines
+    more: Callable[[], Block]  # features that take long to compute, and not all trees read
 
 
-@cache
-def _known_names(books: int) -> tuple[str, ...]:
-    kinds = "documents", "keyphrases", "keyphraseness"
-    of_books = [f"{kind}{book}" for book in range(books) for kind in kinds]
-    return (*of_books, "rate", "keyphrase.rate")
+def all_present(every: Sequence[Judged], most: Sequence[int | None]) -> list[CandidateFeatures]:
+    """`Judged.present` of several documents."""
+    return _described(
+        "present", [judged.present_draft(each) for judged, each in zip(every, most, strict=True)]
+    )
 
 
-@cache
-def _word_names(books: int) -> tuple[str, ...]:
-    here = [
-        f"word.{name}.{value}" for name in ("count", "title", "topic", "rate") for value in OVER
+def all_absent(every: Sequence[Judged]) -> list[CandidateFeatures]:
+    """`Judged.absent` of several documents."""
+    return all_as_absent(every, [judged.absent_texts() for judged in every])
+
+
+def all_as_absent(every: Sequence[Judged], texts: Sequence[Spellings]) -> list[CandidateFeatures]:
+    """`Judged.as_absent` of several documents."""
+    if not every:
+        return []
+    numbers = [_numbered(chain.from_iterable(each)) for each in texts]
+    stems = word_keys(chain.from_iterable(numbers))
+    known = every[0].knowledge.known
+    words = known.words([judged.context for judged in every], numbers, stems)
+    drafts = [
+        judged.absent_draft(spellings, known_words)
+        for judged, spellings, known_words in zip(every, texts, words, strict=True)
     ]
-    of_books = [
-        [
-            *(
-                f"word.{name}{book}.{value}"
-                for name in ("documents", "keyphrase")
-                for value in OVER
-            ),
-            f"word.first{book}",
-            f"word.last{book}",
-        ]
-        for book in range(books)
+    return _described("absent", drafts)
+
+
+def _numbered(stems: Iterable[str]) -> dict[str, int]:
+    return {stem: number for number, stem in enumerate(dict.fromkeys(stems))}
+
+
+def _described(part: Part, drafts: Sequence[Draft]) -> list[CandidateFeatures]:
+    """Documents that the same trees judge are described together."""
+    found: dict[int, CandidateFeatures] = {}
+    for at_home in (True, False):
+        group = [at for at, draft in enumerate(drafts) if draft.judged.at_home is at_home]
+        if group:
+            features = _alike(part, [drafts[at] for at in group], at_home)
+            found.update(zip(group, features, strict=True))
+    return [found[at] for at in range(len(drafts))]
+
+
+def _alike(part: Part, drafts: Sequence[Draft], at_home: bool) -> list[CandidateFeatures]:
+    knowledge = drafts[0].judged.knowledge
+    start, log_odds = knowledge.start, None
+    features = _cheap(knowledge.known, drafts)
+    if start is None or not at_home or not start.read[part].issubset(features.names):
+        features = Block.joined(features, Block.stacked([draft.more() for draft in drafts]))
+    if start is not None and at_home:
+        log_odds = start.home_log_odds(part, features)
+    elif start is not None:
+        of_start = start.trees[part](features.matrix(start.names[part]))
+        features = Block.joined(features, Block.of({"start": of_start}))
+    places = parts([len(draft.phrases) for draft in drafts])
+    return [
+        CandidateFeatures(
+            draft.phrases,
+            draft.texts,
+            features.rows(place),
+            draft.judged.genre,
+            None if log_odds is None else log_odds[place],
+        )
+        for draft, place in zip(drafts, places, strict=True)
     ]
-    return (*here, *chain.from_iterable(of_books))
 
 
-class _Over:
-    """Values of words -> values of the phrases that consist of them."""
-
-    def __init__(self, phrases: Sequence[Stems], number: Mapping[str, int]):
-        every = np.array([number[stem] for phrase in phrases for stem in phrase], np.int64)
-        self.lengths = np.array([len(phrase) for phrase in phrases], np.int64)
-        begin = self.lengths.cumsum() - self.lengths
-        at = np.arange(self.lengths.max(initial=1))
-        # Shorter phrases repeat their last word, which changes neither minimum nor maximum.
-        self._rows = every[begin[:, None] + np.minimum(at, self.lengths[:, None] - 1)]
-        self._real = at < self.lengths[:, None]
-        self.first, self.last = every[begin], every[begin + self.lengths - 1]
-
-    def __call__(self, values: Matrix) -> NDArray[np.floating[Any]]:
-        """[V, words] -> OVER the words of each phrase [V, 3, C]."""
-        each = values[:, self._rows]
-        mean = (each * self._real).sum(axis=2) / self.lengths
-        return np.stack([each.min(axis=2), each.max(axis=2), mean], axis=1)
+def _cheap(known: Known, drafts: Sequence[Draft]) -> Block:
+    """The features that take little time."""
+    phrases = [draft.phrases for draft in drafts]
+    documents = Block.stacked([draft.judged.document for draft in drafts])
+    number = np.repeat(np.arange(len(drafts)), [len(each) for each in phrases])
+    return Block.joined(
+        documents.rows(number),
+        Block.stacked([draft.own for draft in drafts]),
+        known.features(
+            [draft.judged.context for draft in drafts], phrases, [draft.words for draft in drafts]
+        ),
+    )

@@ -33,19 +33,20 @@ from keywright.errors import DataError
 from keywright.files import NOT_JSON
 from keywright.ranking import manifests
 from keywright.ranking.arrays import read_arrays
+from keywright.ranking.blocks import Matrix
 from keywright.ranking.candidates import RankerView
 from keywright.ranking.features import (
     CandidateFeatures,
-    Generated,
     Judged,
     Knowledge,
-    Matrix,
     Part,
     SecondTrees,
     Start,
-    Written,
+    all_absent,
+    all_present,
 )
 from keywright.ranking.keys import Table
+from keywright.ranking.known import Generated, Written
 from keywright.ranking.leaning import Leaning
 from keywright.ranking.meaning import Meaning, Vectors
 from keywright.ranking.phrasebook import PHRASE_COLUMNS, WORD_COLUMNS, Phrasebook
@@ -264,7 +265,9 @@ class Ranker:
     def __call__(self, documents: Sequence[Document]) -> list[Prediction]:
         written = generated(self._generate, documents)
         judged = judge(documents, self.manifest, self.knowledge, written)
-        return [self._predict(*pair) for pair in zip(documents, judged, strict=True)]
+        present = all_present(judged, [max_scored(each) for each in judged])
+        every = zip(documents, judged, present, all_absent(judged), strict=True)
+        return [self._predict(*each) for each in every]
 
     def judged(self, documents: Sequence[Document]) -> list[Judged]:
         """The candidates of each document, not yet scored."""
@@ -291,13 +294,19 @@ class Ranker:
         found = scorer.probabilities(candidates).clip(LEAST, 1 - LEAST)
         return np.asarray(np.log(found) - np.log1p(-found))
 
-    def _predict(self, document: Document, judged: Judged) -> Prediction:
+    def _predict(
+        self,
+        document: Document,
+        judged: Judged,
+        present: CandidateFeatures,
+        absent: CandidateFeatures,
+    ) -> Prediction:
         fills = self.options.fill and self.manifest.start is not None and not judged.is_record
         fills = fills and self.options.present_threshold is None
         expected = expected_count(len(judged.view.reading.text.split())) if fills else 0
         found = [
-            *self._present.scored(judged.present(max_scored(judged)), expected),
-            *self._absent_ones(judged),
+            *self._present.scored(present, expected),
+            *self._absent_ones(judged, absent),
         ]
         found.sort(key=lambda phrase: -(phrase.confidence or 0.0))
         if (top := self.options.top) is not None:
@@ -307,13 +316,13 @@ class Ranker:
             ]
         return Prediction(document_id=document.id, phrases=tuple(found))
 
-    def _absent_ones(self, judged: Judged) -> list[ScoredPhrase]:
+    def _absent_ones(self, judged: Judged, absent: CandidateFeatures) -> list[ScoredPhrase]:
         """The absent phrases; only probable ones for a text that is unlike those of the start.
 
         The others come from the start's books: of 1,500 that were found in news, web pages and
         questions, or in their titles alone, 11 were right.
         """
-        every = self._absent.scored(judged.absent())
+        every = self._absent.scored(absent)
         if judged.is_typical or self.options.absent_threshold is not None:
             return every
         return [phrase for phrase in every if (phrase.confidence or 0.0) >= SURE_ABSENT]
@@ -332,7 +341,7 @@ def judge(
         for number, judged in enumerate(found):
             if judged.at_home and len(judged.view.words) > start.most_words:
                 view = RankerView.of(documents[number], start.most_words)
-                found[number] = Judged(view, knowledge, judged.written, at_home=True)
+                found[number] = Judged.of(view, knowledge, written[number], at_home=True)
     return found
 
 

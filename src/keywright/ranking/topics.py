@@ -31,6 +31,11 @@ class Topic:
     vector: Vector  # [E]
     log_probs: Vector  # [labels]
 
+    @cached_property
+    def norm(self) -> float:
+        """The length of the vector, 1 if it is zero."""
+        return float(np.linalg.norm(self.vector)) or 1.0
+
     def best(self, most: int) -> NDArray[np.int64]:
         """The most probable labels, best first."""
         if most <= LEADERS:

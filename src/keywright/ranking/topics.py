@@ -89,15 +89,16 @@ class Topics:
     def of(self, documents: Sequence[Keys]) -> list[Topic]:
         """The topics of documents with these terms.
 
-        Reading the vectors of all labels from memory takes longer than computing with them, and for
-        several documents they are read once.
+        Reading the vectors of all labels from memory takes longer than computing with them; for
+        several documents in turn they stay in the cache.
         """
         if not documents:
             return []
         vectors = np.stack([self.vector(terms) for terms in documents])
         # Not by `@`: BLAS would use several threads, which on busy cores wait more than they work,
         # and its results depend on the number of documents.
-        scores = np.einsum("el,de->dl", self._label_columns, vectors) + self.label_bias
+        scores = np.einsum("el,de->dl", self._label_columns, vectors)
+        scores += self.label_bias
         return [Topic(*pair) for pair in zip(vectors, map(_log_probs, scores), strict=True)]
 
     def vector(self, terms: Keys) -> Vector:

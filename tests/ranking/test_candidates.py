@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from keywright.ranking.candidates import RankerView
+import numpy as np
+
+from keywright.ranking.candidates import LONGEST, RankerView, can_begin, is_mark
+from keywright.text.candidates import STOPWORDS
 from keywright.types import Document
 
 
@@ -71,6 +74,38 @@ def test_at_most_the_given_number_of_words_is_read() -> None:
     assert texts(read("", "one heat pump warms two houses", most_words=4)) == {
         "heat", "pump", "heat pump",
     }  # fmt: skip
+
+
+def test_candidates_are_all_allowed_runs_in_the_order_of_their_first_occurrence() -> None:
+    rng = np.random.default_rng(0)
+    some = ["heat", "heats", "pump", "pumps", "of", "the", ",", "19", "x", "new"]
+    for _ in range(50):
+        view = read("", " ".join(rng.choice(some, 30)))
+        expected: dict[tuple[str, ...], list[int]] = {}
+        for start in range(len(view.words)):
+            for end in range(start + 1, min(start + LONGEST, len(view.words)) + 1):
+                words = view.words[start:end]
+                inner = not any(map(is_mark, words))
+                if inner and can_begin(words[0]) and STOPWORDS.isdisjoint((words[0], words[-1])):
+                    expected.setdefault(tuple(view.stems[start:end]), []).append(start)
+        found = {phrase: candidate.places for phrase, candidate in view.candidates.items()}
+        assert list(found.items()) == list(expected.items())
+
+
+def test_values_are_compared_with_those_of_phrases_a_word_longer_and_a_word_shorter() -> None:
+    view = read("", "heat pump houses, pump")
+    values = np.array([len(" ".join(phrase)) for phrase in view.candidates], np.float32)
+    longer, shorter = view.runs.neighbours(values, -1)
+    found = zip(map(" ".join, view.candidates), longer, shorter, strict=True)
+    assert {phrase: values for phrase, *values in found} == {
+        "heat": [9, -1], "heat pump": [14, 4], "heat pump hous": [-1, 9],
+        "pump": [9, -1], "pump hous": [14, 4], "hous": [9, -1],
+    }  # fmt: skip
+
+
+def test_a_mark_in_a_phrase_is_not_the_border_between_title_and_body() -> None:
+    assert not read("heat", "pumps").has(("heat", ".", "pump"))
+    assert read("", "heat. pumps").has(("heat", ".", "pump"))
 
 
 def test_an_empty_text_has_no_candidates() -> None:

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from keywright.ranking.candidates import RankerView
-from keywright.ranking.structure import Occurrences, Structure
+from keywright.ranking.structure import Structure
 from keywright.types import Document
 
 
 def columns(body: str, *phrases: str, title: str = "") -> dict[str, list[float]]:
     view = RankerView.of(Document(title=title, body=body), 400)
-    seen = [view.candidates[tuple(phrase.split())] for phrase in phrases]
-    found = Structure(view).columns(Occurrences.of(seen))
+    place = {phrase: number for number, phrase in enumerate(view.candidates)}
+    chosen = np.array([place[tuple(phrase.split())] for phrase in phrases])
+    found = Structure(view).columns(view.runs.at.of(chosen))
     return {name: column.tolist() for name, column in found.items()}
 
 
@@ -80,6 +81,7 @@ def test_centrality_is_that_of_page_rank() -> None:
 
 @pytest.mark.parametrize("body", ["", "word", "...", "the of"])
 def test_texts_with_few_words_are_accepted(body: str) -> None:
-    structure = Structure(RankerView.of(Document(title="", body=body), 400))
+    view = RankerView.of(Document(title="", body=body), 400)
+    structure = Structure(view)
     assert np.isfinite(structure.words).all()
-    assert structure.columns(Occurrences.of([]))["edge.left"].size == 0
+    assert structure.columns(view.runs.at)["edge.left"].size == len(view.runs)

@@ -41,7 +41,7 @@ class Seen:
             tuple((tuple(stems(text)), " ".join(text)) for text in written if text),
             judged.view.terms,
             keys(judged.view.candidates),
-            keys((stem,) for stem in judged.view.tally),
+            judged.view.keys,
             unit(judged.topic.vector),
         )
 

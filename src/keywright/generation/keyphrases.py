@@ -79,6 +79,7 @@ class SearchedText:
     def __init__(self, document: Document, direction: Direction | None = None) -> None:
         self._reading = Reading.of(document)
         self._direction = direction
+        self._places: dict[Stems, list[Characters]] = {}
         self.text = self._reading.text
 
     @cached_property
@@ -88,7 +89,10 @@ class SearchedText:
 
     def places(self, phrase: Stems) -> list[Characters]:
         """Where a phrase occurs; see `Reading.places`."""
-        return self._reading.places(phrase)
+        found = self._places.get(phrase)
+        if found is None:
+            found = self._places[phrase] = self._reading.places(phrase)
+        return found
 
     def surface(self, places: Sequence[Characters]) -> str:
         """The most frequent spelling at these places, the first one on ties, in one line."""

@@ -41,11 +41,12 @@ def looks_english(text: str) -> bool:
 
 def language_of(text: str) -> str | None:
     """ "en" for a text that may be English, else the code of its language, None if unknown."""
-    known = other_language(text)
+    shares = stopword_shares(text)
+    known = other_language(text, shares)
     if known is not None:
         return known
     # A text of formulas has few of the most frequent English words, but others.
-    english = stopword_shares(text).get(ENGLISH, 0.0) >= LEAST_SHARE_OF_STOPWORDS
+    english = shares.get(ENGLISH, 0.0) >= LEAST_SHARE_OF_STOPWORDS
     return ENGLISH if english or looks_english(text) else None
 
 

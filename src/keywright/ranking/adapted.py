@@ -32,7 +32,7 @@ from keywright.ranking.collection import (
     read_collection,
 )
 from keywright.ranking.features import CandidateFeatures, Judged
-from keywright.ranking.keys import keys
+from keywright.ranking.keys import keys, word_keys
 from keywright.ranking.model import MANIFEST as BASE_MANIFEST
 from keywright.ranking.model import NOISE, Ranker, read_labels
 from keywright.ranking.topics import Topics
@@ -313,7 +313,7 @@ def _word_rates(phrases: Sequence[Stems], lengths: Column, collection: Collectio
     """The mean log-share of documents with a phrase's words that have them in a keyphrase."""
     if not phrases:
         return np.empty(0)
-    rows = collection.words.look_up(keys((stem,) for phrase in phrases for stem in phrase))
+    rows = collection.words.look_up(word_keys(stem for phrase in phrases for stem in phrase))
     rates = np.log((rows[:, WORD_KEYPHRASES] + 0.1) / (rows[:, WORD_DOCUMENTS] + 2))
     return np.add.reduceat(rates, lengths.cumsum() - lengths) / lengths
 

@@ -19,8 +19,12 @@ REMEMBERED = 50_000  # digests of phrases; documents share their words
 
 def keys(phrases: Iterable[Sequence[str]]) -> Keys:
     """64-bit hashes [N]: among a million phrases, two collide with a chance of 1 in 37 million."""
-    digests = b"".join([_digest(" ".join(stems)) for stems in phrases])
-    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+    return word_keys(map(" ".join, phrases))
+
+
+def word_keys(words: Iterable[str]) -> Keys:
+    """The keys of phrases that consist of one word each."""
+    return np.frombuffer(b"".join(map(_digest, words)), dtype="<u8").astype(np.uint64)
 
 
 @lru_cache(REMEMBERED)
@@ -42,14 +46,15 @@ class Table:
         """The rows of some keys [K], -1 for unknown ones."""
         if not len(self.keys):
             return np.full(len(wanted), -1)
-        at = np.searchsorted(self.keys, wanted).clip(max=len(self.keys) - 1)
+        at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         return np.where(self.keys[at] == wanted, at, -1)
 
     def look_up(self, wanted: Keys) -> NDArray[np.float32]:
         """[len(wanted), C], zeros for unknown keys."""
         places = self.places(wanted)
+        known = places >= 0
         found = np.zeros((len(wanted), self.rows.shape[1]), dtype=np.float32)
-        found[places >= 0] = self.rows[places[places >= 0]]
+        found[known] = self.rows[places[known]]
         return found
 
     def where(self, chosen: NDArray[np.bool_]) -> Self:

@@ -8,7 +8,7 @@ trees learnt, and helps elsewhere: docs/model-card.md has the curve.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,13 +31,13 @@ class Leaning:
     length: float = 0.0  # see LENGTHS
     count: float = 0.0  # the logarithm of how often a phrase occurs
 
-    def __call__(self, columns: Mapping[str, Column]) -> Column | float:
+    def __call__(self, column: Callable[[str], Column]) -> Column | float:
         """From the features of present candidates: what is added to their log-odds [C]."""
         if self == Leaning():
             return 0.0
-        words = columns["length"].astype(np.int64).clip(1, len(LENGTHS))
+        words = column("length").astype(np.int64).clip(1, len(LENGTHS))
         return np.asarray(
-            self.longer * columns["tagged.longer"].clip(-LARGEST, LARGEST)
+            self.longer * column("tagged.longer").clip(-LARGEST, LARGEST)
             + self.length * LENGTHS[words - 1]
-            + self.count * np.log(columns["count"])
+            + self.count * np.log(column("count"))
         )

@@ -7,13 +7,14 @@ sentence or a document is the sum of those of its words. `ranking.fitting.meanin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.ranking.keys import Keys, Table, keys
+from keywright.ranking.candidates import RankerView
+from keywright.ranking.keys import Keys, Table, word_keys
 from keywright.text.reading import Stems
 
 Vectors = NDArray[np.float32]
@@ -36,19 +37,18 @@ class Meaning:
 
     def text(self, stems: Iterable[str]) -> Vectors:
         """The direction [D] of a text that consists of these stems."""
-        return unit(self.words(keys((stem,) for stem in stems)).sum(axis=0))
+        return unit(self.words(word_keys(stems)).sum(axis=0))
 
 
 class Meanings:
     """The words of one document, and how close phrases are to it."""
 
-    def __init__(self, meaning: Meaning, tally: Mapping[str, int], titled: Iterable[str]):
+    def __init__(self, meaning: Meaning, view: RankerView):
         self._meaning = meaning
-        number = {stem: row for row, stem in enumerate(tally)}
-        self._words = meaning.words(keys((stem,) for stem in tally))
-        often = np.log1p(np.array(list(tally.values()), np.float32))
+        self._words = meaning.words(view.keys)
+        often = np.log1p(np.array(list(view.tally.values()), np.float32))
         self._document = unit((often[:, None] * self._words).sum(axis=0))
-        rows = [number[stem] for stem in titled]
+        rows = [view.number[stem] for stem in view.titled]
         self._title = unit(self._words[rows].sum(axis=0)) if rows else self._document
 
     def columns(self, phrases: Sequence[Stems]) -> dict[str, NDArray[Any]]:
@@ -75,7 +75,7 @@ class Meanings:
             np.int64,
         )
         owner = np.repeat(np.arange(len(phrases)), [len(phrase) for phrase in phrases])
-        return self._meaning.words(keys((stem,) for stem in number)), rows, owner
+        return self._meaning.words(word_keys(number)), rows, owner
 
 
 def unit(vectors: Vectors) -> Vectors:

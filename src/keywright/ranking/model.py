@@ -19,7 +19,7 @@ The folder contains no code: loading one from an unknown source runs none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,25 +33,27 @@ from keywright.errors import DataError
 from keywright.files import NOT_JSON
 from keywright.ranking import manifests
 from keywright.ranking.arrays import read_arrays
+from keywright.ranking.blocks import Matrix
 from keywright.ranking.candidates import RankerView
 from keywright.ranking.features import (
     CandidateFeatures,
-    Generated,
     Judged,
     Knowledge,
-    Matrix,
     Part,
     SecondTrees,
     Start,
-    Written,
+    all_absent,
+    all_present,
 )
 from keywright.ranking.keys import Table
+from keywright.ranking.known import Generated, Written
 from keywright.ranking.leaning import Leaning
 from keywright.ranking.meaning import Meaning, Vectors
 from keywright.ranking.phrasebook import PHRASE_COLUMNS, WORD_COLUMNS, Phrasebook
 from keywright.ranking.span_tagger import SpanTagger
 from keywright.ranking.topics import Topics
 from keywright.ranking.trees import Trees, probabilities
+from keywright.ranking.variety import varied
 from keywright.text.reading import Stems
 from keywright.text.stem import stems
 from keywright.text.tokenise import normalise
@@ -263,16 +265,15 @@ class Ranker:
 
     def __call__(self, documents: Sequence[Document]) -> list[Prediction]:
         written = generated(self._generate, documents)
-        return [self._predict(*pair) for pair in zip(documents, written, strict=True)]
+        judged = judge(documents, self.manifest, self.knowledge, written)
+        present = all_present(judged, [max_scored(each) for each in judged])
+        every = zip(documents, judged, present, all_absent(judged), strict=True)
+        return [self._predict(*each) for each in every]
 
     def judged(self, documents: Sequence[Document]) -> list[Judged]:
         """The candidates of each document, not yet scored."""
-        return [
-            Judged(RankerView.of(document, self.manifest.most_words), self.knowledge, written)
-            for document, written in zip(
-                documents, generated(self._generate, documents), strict=True
-            )
-        ]
+        views = [RankerView.of(document, self.manifest.most_words) for document in documents]
+        return Judged.all(views, self.knowledge, generated(self._generate, documents))
 
     @property
     def topics(self) -> Topics:
@@ -294,44 +295,74 @@ class Ranker:
         found = scorer.probabilities(candidates).clip(LEAST, 1 - LEAST)
         return np.asarray(np.log(found) - np.log1p(-found))
 
-    def _predict(self, document: Document, written: Written) -> Prediction:
-        judged = judge(document, self.manifest, self.knowledge, written)
+    def _predict(
+        self,
+        document: Document,
+        judged: Judged,
+        present: CandidateFeatures,
+        absent: CandidateFeatures,
+    ) -> Prediction:
         fills = self.options.fill and self.manifest.start is not None and not judged.is_record
         fills = fills and self.options.present_threshold is None
         expected = expected_count(len(judged.view.reading.text.split())) if fills else 0
         found = [
-            *self._present.scored(judged.present(max_scored(judged)), expected),
-            *self._absent_ones(judged),
+            *self._present.scored(present, expected),
+            *self._absent_ones(judged, absent),
         ]
         found.sort(key=lambda phrase: -(phrase.confidence or 0.0))
         if (top := self.options.top) is not None:
-            found = [
-                msgspec.structs.replace(phrase, recommended=rank < top)
-                for rank, phrase in enumerate(found)
-            ]
+            found = _asked(found, _by_text(present, absent), top)
         return Prediction(document_id=document.id, phrases=tuple(found))
 
-    def _absent_ones(self, judged: Judged) -> Iterator[ScoredPhrase]:
+    def _absent_ones(self, judged: Judged, absent: CandidateFeatures) -> list[ScoredPhrase]:
         """The absent phrases; only probable ones for a text that is unlike those of the start.
 
         The others come from the start's books: of 1,500 that were found in news, web pages and
         questions, or in their titles alone, 11 were right.
         """
-        every = self._absent.scored(judged.absent())
+        every = self._absent.scored(absent)
         if judged.is_typical or self.options.absent_threshold is not None:
             return every
-        return (phrase for phrase in every if (phrase.confidence or 0.0) >= SURE_ABSENT)
+        return [phrase for phrase in every if (phrase.confidence or 0.0) >= SURE_ABSENT]
+
+
+def _by_text(*candidates: CandidateFeatures) -> dict[str, Stems]:
+    """The stems of candidates by their texts."""
+    return {
+        text: phrase
+        for each in candidates
+        for text, phrase in zip(each.texts, each.phrases, strict=True)
+    }
+
+
+def _asked(
+    best_first: Sequence[ScoredPhrase], stems: Mapping[str, Stems], top: int
+) -> list[ScoredPhrase]:
+    """The phrases, of which as many are recommended as a user asks for."""
+    found = np.array([phrase.confidence or 0.0 for phrase in best_first]).clip(LEAST, 1 - LEAST)
+    log_odds = (np.log(found) - np.log1p(-found)).tolist()
+    chosen = varied([stems[phrase.text] for phrase in best_first], log_odds, top)
+    return [
+        msgspec.structs.replace(phrase, recommended=rank in chosen)
+        for rank, phrase in enumerate(best_first)
+    ]
 
 
 def judge(
-    document: Document, manifest: RankerManifest, knowledge: Knowledge, written: Written
-) -> Judged:
-    """A document as far as its trees read it: those of the start may read less."""
-    judged = Judged(RankerView.of(document, manifest.most_words), knowledge, written)
-    start = manifest.start
-    if start is None or not judged.at_home or len(judged.view.words) <= start.most_words:
-        return judged
-    return Judged(RankerView.of(document, start.most_words), knowledge, written, at_home=True)
+    documents: Sequence[Document],
+    manifest: RankerManifest,
+    knowledge: Knowledge,
+    written: Sequence[Written],
+) -> list[Judged]:
+    """Documents as far as their trees read them: those of the start may read less."""
+    views = [RankerView.of(document, manifest.most_words) for document in documents]
+    found = Judged.all(views, knowledge, written)
+    if (start := manifest.start) is not None:
+        for number, judged in enumerate(found):
+            if judged.at_home and len(judged.view.words) > start.most_words:
+                view = RankerView.of(documents[number], start.most_words)
+                found[number] = Judged.of(view, knowledge, written[number], at_home=True)
+    return found
 
 
 def max_scored(judged: Judged) -> int:
@@ -372,10 +403,10 @@ class CandidateScorer:
     def log_odds(self, candidates: CandidateFeatures) -> NDArray[np.float64]:
         """Log-odds before Platt scaling, of the trees that judge the document."""
         if candidates.log_odds is not None:
-            found = candidates.log_odds + self.start_leaning(candidates.columns)
+            found = candidates.log_odds + self.start_leaning(candidates.features.column)
         else:
             trees = self.trees(candidates.matrix(self.features))
-            found = trees + self.leaning(candidates.columns)
+            found = trees + self.leaning(candidates.features.column)
         return np.asarray(found, np.float64)
 
     def probabilities(self, candidates: CandidateFeatures) -> NDArray[np.float64]:
@@ -383,7 +414,7 @@ class CandidateScorer:
         platt = (self.start_platt if at_home else self.platt)[candidates.genre]
         return platt_scaled(self.log_odds(candidates), platt)
 
-    def scored(self, candidates: CandidateFeatures, expected: int = 0) -> Iterator[ScoredPhrase]:
+    def scored(self, candidates: CandidateFeatures, expected: int = 0) -> list[ScoredPhrase]:
         """All candidates, best first.
 
         At least `expected` are recommended.
@@ -392,13 +423,16 @@ class CandidateScorer:
         best_first = np.argsort(-probabilities, kind="stable")
         at_home = candidates.log_odds is not None
         count = max(self._count(probabilities[best_first], at_home), expected)
-        for rank, number in enumerate(best_first.tolist()):
-            yield ScoredPhrase(
+        ranked = zip(best_first.tolist(), probabilities[best_first].tolist(), strict=True)
+        return [
+            ScoredPhrase(
                 text=candidates.texts[number],
                 words=len(candidates.phrases[number]),
-                confidence=float(probabilities[number]),
+                confidence=probability,
                 recommended=rank < count,
             )
+            for rank, (number, probability) in enumerate(ranked)
+        ]
 
     def _count(self, best_first: NDArray[np.float64], at_home: bool) -> int:
         if self.threshold is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.ranking.candidates import RankerView, is_mark
-from keywright.ranking.keys import Table, Tally, keys
+from keywright.ranking.keys import Table, Tally, keys, word_keys
 from keywright.text.candidates import STOPWORDS
 from keywright.text.stem import stems
 from keywright.text.tokenise import DIGIT, words
@@ -43,9 +43,9 @@ class Phrasebook:
 
     @cached_property
     def _totals(self) -> NDArray[np.float64]:
-        """The sum over words of the documents with the word [books]."""
+        """The sum over words of the documents with the word, at least 1 [books]."""
         counts = self.words.rows[:, WORD_DOCUMENTS::WORD_COLUMNS]
-        return np.asarray(counts.sum(axis=0, dtype=np.float64))
+        return np.asarray(np.maximum(counts.sum(axis=0, dtype=np.float64), 1))
 
     def genres(self, documents: NDArray[np.float32]) -> NDArray[np.float64]:
         """How probable words are in each book, compared with all books [books].
@@ -55,7 +55,7 @@ class Phrasebook:
         """
         if not len(documents):
             return np.zeros(len(self.sizes))
-        totals = self._totals.clip(min=1)
+        totals = self._totals
         overall = (documents / totals).mean(axis=1, keepdims=True) + NEVER_SEEN
         smoothed = (documents + SMOOTHING * overall) / (totals + SMOOTHING)
         return np.asarray(np.log(smoothed / overall).mean(axis=0))
@@ -72,8 +72,8 @@ class Phrasebook:
         ]
         if len(content) < FEWEST_TO_JUDGE:
             return 0.0
-        rows = self.words.look_up(keys((stem,) for stem in content))
-        rates = rows[:, WORD_DOCUMENTS::WORD_COLUMNS] / self._totals.clip(min=1)
+        rows = self.words.look_up(word_keys(content))
+        rates = rows[:, WORD_DOCUMENTS::WORD_COLUMNS] / self._totals
         return float(np.log(rates.max(axis=1) + NEVER_SEEN).mean())
 
 
@@ -103,7 +103,7 @@ class Writer:
             WORD_LAST: [phrase[-1] for phrase in gold],
         }
         for column, stems_seen in words.items():
-            self._words.add(WORD_COLUMNS * book + column, keys((stem,) for stem in stems_seen))
+            self._words.add(WORD_COLUMNS * book + column, word_keys(stems_seen))
 
     def book(self) -> Phrasebook:
         return Phrasebook(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from keywright.errors import DataError
 from keywright.files import NOT_JSON
-from keywright.ranking.candidates import LONGEST, RankerView
+from keywright.ranking.candidates import LONGEST, RankerView, distinct_numbers
 
 UNKNOWN = 0
 ENDING = 3  # letters
@@ -61,7 +61,7 @@ class SpanTagger:
         inputs = {
             "stems": np.array([stems.get(stem, UNKNOWN) for stem in view.stems]),
             "endings": np.array([endings.get(word[-ENDING:], UNKNOWN) for word in view.words]),
-            "standings": standings(_numbers(view.stems), view.title),
+            "standings": standings(view.ids, view.title),
             "places": places(len(view.words)),
         }
         found: LogOdds = next(iter(self._session.run(inputs).values()))
@@ -76,16 +76,11 @@ def numbered(names: Sequence[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(names, start=1)}
 
 
-def _numbers(names: Sequence[str]) -> Ids:
-    """A number for each name; an array of strings would be as wide as the longest of them."""
-    number: dict[str, int] = {}
-    return np.array([number.setdefault(name, len(number)) for name in names])
-
-
 def standings(stems: NDArray[np.integer[Any]], title: int) -> Ids:
     """Codes of how often each word occurs, whether in the title, and whether this is the title."""
-    distinct, number, count = np.unique(stems, return_inverse=True, return_counts=True)
-    titled = np.zeros(len(distinct), np.int64)
+    number = distinct_numbers(stems)
+    count = np.bincount(number)
+    titled = np.zeros(len(count), np.int64)
     titled[number[:title]] = 1
     often = np.minimum(count, MOST_OFTEN) - 1
     found: Ids = (3 * often + titled)[number] + (np.arange(len(stems)) < title)

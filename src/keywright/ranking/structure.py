@@ -6,16 +6,13 @@ sentences and capital letters follow YAKE (Campos et al. 2020).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright.ranking.candidates import Candidate, RankerView, is_mark
-from keywright.text.candidates import STOPWORDS
+from keywright.ranking.candidates import AT_END, Occurrences, RankerView
 from keywright.text.reading import BORDER, Reading
 
 Column = NDArray[np.floating[Any]]
@@ -26,47 +23,13 @@ ROUNDS = 12
 SENTENCE_ENDS = frozenset({".", "(", ")"})
 
 
-@dataclass(frozen=True)
-class Occurrences:
-    """Every place of every candidate; the places of one candidate follow each other."""
-
-    starts: NDArray[np.int64]  # [O]
-    ends: NDArray[np.int64]  # [O]
-    counts: NDArray[np.int64]  # [C]
-
-    @classmethod
-    def of(cls, seen: Sequence[Candidate]) -> Occurrences:
-        counts = np.array([len(candidate.places) for candidate in seen], np.int64)
-        starts = np.array([place for candidate in seen for place in candidate.places], np.int64)
-        lengths = np.array([len(candidate.words) for candidate in seen], np.int64)
-        return cls(starts, starts + np.repeat(lengths, counts), counts)
-
-    @cached_property
-    def begin(self) -> NDArray[np.int64]:
-        return self.counts.cumsum() - self.counts
-
-    def mean(self, values: NDArray[Any]) -> Column:
-        """Values of occurrences [O] -> their mean for each candidate [C]."""
-        return self.sum(values) / self.counts
-
-    def sum(self, values: NDArray[Any]) -> Column:
-        if not len(self.counts):
-            return np.empty(0, np.float32)
-        return np.asarray(np.add.reduceat(values.astype(np.float32), self.begin))
-
-
 class Structure:
     """The structure of one document."""
 
     def __init__(self, view: RankerView):
-        number: dict[str, int] = {}
-        self._ids = np.array(
-            [number.setdefault(stem, len(number)) for stem in view.stems], np.int64
-        )
-        self.number = number  # stem -> row
-        self._content = np.array(
-            [word not in STOPWORDS and not is_mark(word) for word in view.words], np.bool_
-        )
+        self._ids = view.ids
+        self.number = view.number  # stem -> row
+        self._content = view.kinds & AT_END > 0
         ends = np.array([word == BORDER for word in view.words], np.bool_)
         self._sentence = ends.cumsum()
         # Words that begin with a capital inside a sentence, and words all in capitals.

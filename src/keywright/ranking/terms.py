@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from keywright.ranking.candidates import RankerView
 from keywright.ranking.features import Judged
-from keywright.ranking.keys import keys
+from keywright.ranking.keys import word_keys
 from keywright.ranking.model import NOISE
 from keywright.ranking.topics import Topics
 from keywright.text.reading import Stems
@@ -106,7 +106,7 @@ def _directions(topics: Topics, phrases: Sequence[Stems]) -> NDArray[np.float32]
     """The mean direction of each phrase's words in the topic model [N, E]; unknown words are 0."""
     found = np.zeros((len(phrases), topics.vectors.shape[1]), np.float32)
     for number, phrase in enumerate(phrases):
-        places = topics.terms.places(keys((stem,) for stem in phrase))
+        places = topics.terms.places(word_keys(phrase))
         found[number] = topics.vectors[places[places >= 0]].astype(np.float32).sum(axis=0)
     lengths = np.linalg.norm(found, axis=1, keepdims=True).clip(min=1e-6)
     return np.asarray(found / lengths, np.float32)

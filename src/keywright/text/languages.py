@@ -7,6 +7,7 @@ extractor needs to know about a language.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -48,14 +49,17 @@ def stopword_shares(text: str) -> dict[str, float]:
     if not words:
         return {}
     return {
-        code: sum(word in stopwords(code) for word in words) / len(words)
+        code: sum(map(stopwords(code).__contains__, words)) / len(words)
         for code in (ENGLISH, *NAMES)
     }
 
 
-def other_language(text: str) -> str | None:
-    """The code of the language of a text if it is one of `NAMES`; None if it may be English."""
-    shares = stopword_shares(text)
+def other_language(text: str, shares: Mapping[str, float] | None = None) -> str | None:
+    """The code of the language of a text if it is one of `NAMES`; None if it may be English.
+
+    `shares` are its `stopword_shares`, if they are known already.
+    """
+    shares = stopword_shares(text) if shares is None else shares
     if not shares:
         return None
     # Of two languages with the same share, the shorter list says more.

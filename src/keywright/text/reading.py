@@ -24,7 +24,7 @@ from operator import eq
 
 from keywright.text.presence import padded
 from keywright.text.stem import stem, stems
-from keywright.text.tokenise import DIGIT, normal, plain, spans
+from keywright.text.tokenise import DIGIT, normal, plain, spans, tokens
 from keywright.types import Document
 
 Stems = tuple[str, ...]
@@ -225,7 +225,7 @@ def _read(document: Document) -> Reading:
 
 def literal_stems(text: str) -> Stems:
     """The literal stems of a phrase: "Type 1" gives `type 1`."""
-    return tuple(_literal_stem(text[start:end]) for start, end in spans(text))
+    return tuple(map(_literal_stem, tokens(text)))
 
 
 def _literal_stem(token: str) -> str:

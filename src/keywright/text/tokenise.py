@@ -38,6 +38,12 @@ def spans(text: str, tokenised: bool = False) -> list[tuple[int, int]]:
     return [match.span() for match in pattern.finditer(text)]
 
 
+def tokens(text: str) -> list[str]:
+    """The tokens as they are written."""
+    found: list[str] = _TOKEN.findall(text)
+    return found
+
+
 def starts(text: str) -> list[int]:
     """The character at which each token begins."""
     return [match.start() for match in _TOKEN.finditer(text)]
@@ -45,7 +51,7 @@ def starts(text: str) -> list[int]:
 
 def normalise(text: str) -> list[str]:
     """Lower-case tokens, numbers as `<digit>`: "BERT-2 wins." gives `bert <digit> wins .`"""
-    return [normal(token) for token in _TOKEN.findall(text)]
+    return [normal(token) for token in tokens(text)]
 
 
 def normal(token: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.metadata
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain, islice
@@ -31,7 +31,7 @@ from keywright.export.span_tagger import write_span_tagger
 from keywright.files import atomic_write, read_lines, sha256
 from keywright.ranking import phrasebook
 from keywright.ranking.candidates import RankerView
-from keywright.ranking.features import CandidateFeatures, Knowledge, Part, Written
+from keywright.ranking.features import CandidateFeatures, Knowledge, Part
 from keywright.ranking.fitting import meaning as meaning_fitting
 from keywright.ranking.fitting import span_tagger as span_tagging
 from keywright.ranking.fitting import topics as topic_fitting
@@ -510,22 +510,16 @@ def _samples(
     generate: PhraseGenerator | None,
 ) -> list[Sample]:
     found = []
-    for document, written in _with_written(documents, generate):
-        judged = judge(document, manifest, knowledge, written)
-        gold = frozenset(gold_stems(document))
-        present = judged.present(max_scored(judged))
-        found.append(Sample(document, present, judged.absent(), gold))
-    return found
-
-
-def _with_written(
-    documents: Sequence[Document], generate: PhraseGenerator | None
-) -> Iterator[tuple[Document, Written]]:
     # Documents of similar length are decoded together, to reduce padding.
     order = sorted(documents, key=lambda document: len(document.text))
     for start in range(0, len(order), BATCH):
         batch = order[start : start + BATCH]
-        yield from zip(batch, generated(generate, batch), strict=True)
+        every = judge(batch, manifest, knowledge, generated(generate, batch))
+        for document, judged in zip(batch, every, strict=True):
+            gold = frozenset(gold_stems(document))
+            present = judged.present(max_scored(judged))
+            found.append(Sample(document, present, judged.absent(), gold))
+    return found
 
 
 def _names(samples: Sequence[Sequence[Sample]]) -> dict[Part, list[str]]:

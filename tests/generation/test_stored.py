@@ -80,3 +80,18 @@ def test_its_probabilities_are_calibrated(tested: list[tuple[Document, Predictio
         error = found[part].scores["ECE"]
         assert error is not None
         assert error <= limit, part
+
+
+def test_a_longer_list_of_a_headline_contains_the_shorter_one() -> None:
+    """After the first five, phrases that contain each other give way; others are not lost."""
+    headline = Document(title="", body="Alaska oil bill draws early fire from both parties")
+
+    def listed(top: int) -> list[str]:
+        (prediction,) = load("default", settings=[f"top={top}"]).predict([headline])
+        return [phrase.text for phrase in prediction.phrases if phrase.recommended]
+
+    every = listed(100)
+    assert listed(5) == every[:5]
+    assert len(listed(8)) == 8
+    assert set(listed(6)) < set(listed(8)) < set(every)
+    assert listed(8) != every[:8]

@@ -53,7 +53,7 @@ from keywright.ranking.phrasebook import PHRASE_COLUMNS, WORD_COLUMNS, Phraseboo
 from keywright.ranking.span_tagger import SpanTagger
 from keywright.ranking.topics import Topics
 from keywright.ranking.trees import Trees, probabilities
-from keywright.ranking.variety import varied
+from keywright.ranking.variety import FIRST, varied
 from keywright.text.reading import Stems
 from keywright.text.stem import stems
 from keywright.text.tokenise import normalise
@@ -311,7 +311,10 @@ class Ranker:
         ]
         found.sort(key=lambda phrase: -(phrase.confidence or 0.0))
         if (top := self.options.top) is not None:
-            found = _asked(found, _by_text(present, absent), top)
+            # Of texts like those of the start, all that is probable is listed: authors choose
+            # phrases that contain each other, and absent ones are not to take their places.
+            first = top if judged.is_typical else FIRST
+            found = _asked(found, _by_text(present, absent), top, first)
         return Prediction(document_id=document.id, phrases=tuple(found))
 
     def _absent_ones(self, judged: Judged, absent: CandidateFeatures) -> list[ScoredPhrase]:
@@ -336,12 +339,12 @@ def _by_text(*candidates: CandidateFeatures) -> dict[str, Stems]:
 
 
 def _asked(
-    best_first: Sequence[ScoredPhrase], stems: Mapping[str, Stems], top: int
+    best_first: Sequence[ScoredPhrase], stems: Mapping[str, Stems], top: int, first: int
 ) -> list[ScoredPhrase]:
-    """The phrases, of which as many are recommended as a user asks for."""
+    """The phrases, of which as many are recommended as a user asks for; see `varied`."""
     found = np.array([phrase.confidence or 0.0 for phrase in best_first]).clip(LEAST, 1 - LEAST)
     log_odds = (np.log(found) - np.log1p(-found)).tolist()
-    chosen = varied([stems[phrase.text] for phrase in best_first], log_odds, top)
+    chosen = varied([stems[phrase.text] for phrase in best_first], log_odds, top, first)
     return [
         msgspec.structs.replace(phrase, recommended=rank in chosen)
         for rank, phrase in enumerate(best_first)

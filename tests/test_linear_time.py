@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import pytest
@@ -186,8 +186,8 @@ def growth(read: Reads, unit: str, around: tuple[str, str], largest: int) -> str
     return None
 
 
-def problems(read: Reads, largest: int) -> list[str]:
-    found = (growth(read, unit, around, largest) for unit in UNITS for around in AROUND)
+def problems(read: Reads, largest: int, arounds: Sequence[tuple[str, str]] = AROUND) -> list[str]:
+    found = (growth(read, unit, around, largest) for unit in UNITS for around in arounds)
     return [problem for problem in found if problem is not None]
 
 
@@ -199,7 +199,8 @@ def test_time_grows_with_the_length_of_the_text(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_time_grows_with_the_length_of_very_long_texts(name: str) -> None:
-    assert problems(READERS[name], 1_000_000) == []
+    assert problems(READERS[name], 100_000) == []
+    assert problems(READERS[name], 1_000_000, AROUND[:1]) == []  # all of them would take minutes
 
 
 def test_a_pattern_that_backtracks_is_noticed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -197,11 +198,11 @@ def corpora() -> Iterator[Path]:
 
 @pytest.mark.slow
 @needs_data
-def test_every_word_type_of_the_corpora_has_nltk_s_stem() -> None:
+def test_the_word_types_of_the_corpora_have_nltk_s_stems() -> None:
     porter = pytest.importorskip("nltk.stem.porter").PorterStemmer()
     types: set[str] = set()
     for path in corpora():
-        for document in read_documents(path):
+        for document in islice(read_documents(path), 40_000):
             for text in (document.title, document.body, *(document.keyphrases or ())):
                 types.update(normalise(text))
                 types.update(text.split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from keywright.ranking.blocks import Column
 from keywright.ranking.leaning import Leaning
 
 COLUMNS = {
@@ -14,8 +15,9 @@ COLUMNS = {
 }
 
 
-def test_without_weights_nothing_is_added() -> None:
-    assert Leaning()(COLUMNS.__getitem__) == 0.0
+def test_without_weights_nothing_is_added_and_nothing_is_read() -> None:
+    nothing: dict[str, Column] = {}
+    assert Leaning()(nothing.__getitem__) == 0.0
 
 
 def test_longer_phrases_gain_up_to_three_words() -> None:

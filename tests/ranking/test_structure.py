@@ -85,3 +85,5 @@ def test_texts_with_few_words_are_accepted(body: str) -> None:
     structure = Structure(view)
     assert np.isfinite(structure.words).all()
     assert structure.columns(view.runs.at)["edge.left"].size == len(view.runs)
+    none = view.runs.at.of(np.array([], np.int64))
+    assert structure.columns(none)["edge.left"].size == 0

@@ -34,7 +34,7 @@ from keywright.types import Document, Prediction
 if TYPE_CHECKING:
     from torch import nn
 
-    from keywright.nn.model import BatchPredictor
+    from keywright.decoding.decoder import Decoder
     from keywright.runs import Run
 
 EXTRACTORS = "keywright.extractors"
@@ -386,7 +386,9 @@ def _of_run(run: Run, options: LoadOptions) -> LoadedModel:
         torch.set_num_threads(options.threads)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     run.model.to(device)
-    decode, settings, rows = _decoding(run, options)
+    decoder = _decoder(run, options)
+    decode = run.model.predictor(run.vocabulary, partial(decoder, run.model))
+    rows = run.model.rows_per_document * decoder.beams
     batch = options.batch or default_batch(rows)
     max_source = options.max_source or runs.source_length(run.config)
     runs.require_positions(run.config, max_source)
@@ -397,22 +399,23 @@ def _of_run(run: Run, options: LoadOptions) -> LoadedModel:
 
     used = {
         "weights": _digest(run.model),
-        **settings,
+        "decode": decoder.settings,
         "batch": batch,
         "max_source": max_source,
     }
-    return LoadedModel(Batched(predict, batch), used, token_probabilities=True)
+    return LoadedModel(
+        Batched(predict, batch),
+        used,
+        calibrated=decoder.states_confidence,
+        token_probabilities=True,
+    )
 
 
-def _decoding(run: Run, options: LoadOptions) -> tuple[BatchPredictor, dict[str, Any], int]:
-    """How a run predicts, what its predictions depend on, and the rows it computes per document."""
+def _decoder(run: Run, options: LoadOptions) -> Decoder:
     from keywright.decoding.decoder import Decoder
 
     strategy = _strategy(run.config.decode, options.decode, options.settings)
-    decoder = Decoder(strategy, run.vocabulary, run.model.paradigm)
-    rows = run.model.rows_per_document * decoder.beams
-    predict = run.model.predictor(run.vocabulary, partial(decoder, run.model))
-    return predict, {"decode": decoder.settings}, rows
+    return Decoder(strategy, run.vocabulary, run.model.paradigm)
 
 
 def _digest(model: nn.Module) -> str:

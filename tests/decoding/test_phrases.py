@@ -186,6 +186,7 @@ def test_the_best_beam_gives_the_phrases_of_one_sequence():
     assert decode(EXHAUSTIVE, "beam", width=10, length_normalisation=0.0).texts == ("b", "c")
 
 
-def test_an_empty_batch_has_no_predictions():
-    decoder = Decoder(Part("greedy"), VOCABULARY, "one2seq")
+@pytest.mark.parametrize("strategy", ["greedy", "sample", "beam", "exhaustive", "expected_f1"])
+def test_an_empty_batch_has_no_predictions(strategy):
+    decoder = Decoder(Part(strategy), VOCABULARY, "one2seq")
     assert decoder(FakeGenerator(EXHAUSTIVE), batch()) == []

@@ -13,7 +13,7 @@ from keywright import config
 from keywright.data.batch import Batch
 from keywright.data.targets import Paradigm
 from keywright.decoding import phrases
-from keywright.decoding.options import STRATEGIES, STRATEGY
+from keywright.decoding.options import STRATEGIES, STRATEGY, Agreement
 from keywright.decoding.rules import DecodingRules
 from keywright.lexicon import Lexicon
 from keywright.nn.generator import Generator
@@ -33,6 +33,12 @@ class Decoder:
         self._vocabulary = vocabulary
         self._rules = DecodingRules(self.config, paradigm, vocabulary.special)
         self.beams: int = self.config.beams(paradigm)  # hypotheses kept for each row of the model
+
+    @property
+    def states_confidence(self) -> bool:
+        """Whether predictions come with the probability that the model writes a phrase."""
+        ranking = self._rules.ranking
+        return isinstance(ranking, Agreement) and ranking.stated
 
     @torch.inference_mode()
     def __call__(self, model: Generator, batch: Batch) -> list[Prediction]:

@@ -11,7 +11,17 @@ from keywright.data.targets import Paradigm
 STRATEGIES = "keywright.decoding.strategies"
 STRATEGY = "decoding strategy"
 
-Ranking = Literal["generated", "phrase", "sequence", "votes"]
+
+@dataclass(frozen=True)
+class Agreement:
+    """Samples are compared: see `decoding.agreement`."""
+
+    min_share: float
+    all_phrases: bool
+    stated: bool  # whether the share of samples is stated as the confidence of a phrase
+
+
+Ranking = Literal["generated", "phrase", "sequence", "votes"] | Agreement
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,9 @@ phrases of a prediction is one of
 - `generated`: their order in the sequence;
 - `phrase`: by the mean log-probability of a phrase's own tokens, without special ones. The slots of
   a set model have no order of their own; this one is by their confidence (1 / KPP);
-- `sequence` and `votes`: see `decoding.strategies.exhaustive`.
+- `sequence` and `votes`: see `decoding.strategies.exhaustive`;
+- an `Agreement`: by the share of samples that contain a phrase; see
+  `decoding.strategies.expected_f1`.
 
 Duplicates are removed after ordering, so that the first, which is the best one, is kept.
 """
@@ -14,14 +16,18 @@ Duplicates are removed after ordering, so that the first, which is the best one,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Protocol
 
 from keywright.data.targets import split
-from keywright.decoding.options import Options, Ranking
+from keywright.decoding import agreement
+from keywright.decoding.options import Agreement, Options, Ranking
 from keywright.errors import ConfigError
 from keywright.lexicon import Lexicon
+from keywright.text.presence import padded
+from keywright.text.reading import Reading, Stems
 from keywright.text.stem import stems
 from keywright.types import Document, Prediction, ScoredPhrase
 
@@ -65,6 +71,7 @@ class GeneratedPhrase:
     sequence: Hypothesis
     position: int  # of its first token in the sequence; the delimiter follows its last token
     score: float | None = None
+    confidence: float | None = None
 
     @property
     def stems(self) -> tuple[str, ...]:
@@ -92,6 +99,7 @@ def predictions(
                     token_log_probs=candidate.log_probs,
                     words=len(candidate.words),
                     score=candidate.score,
+                    confidence=candidate.confidence,
                 )
                 for candidate in _chosen(
                     _Source(batch, place, vocabulary, options),
@@ -114,13 +122,10 @@ def spelled(
 def _chosen(source: _Source, found: Found, ranking: Ranking) -> list[GeneratedPhrase]:
     """The phrases of one document, best first."""
     options = source.options
-    candidates = [
-        candidate
-        for hypotheses in found
-        for hypothesis in hypotheses
-        for candidate in source.candidates(hypothesis)
-    ]
-    candidates = _ORDERS[ranking](candidates)
+    if isinstance(ranking, Agreement):
+        candidates = _by_agreement(source, found, ranking)
+    else:
+        candidates = _ORDERS[ranking](source.all_candidates(h for row in found for h in row))
     if options.unique_phrases:
         candidates = _firsts(candidates, lambda candidate: candidate.stems)
     if options.unique_starts and options.starts_window is None:
@@ -136,6 +141,13 @@ class _Source:
     place: int
     vocabulary: Lexicon
     options: Options
+
+    def all_candidates(self, hypotheses: Iterable[Hypothesis]) -> list[GeneratedPhrase]:
+        return [found for hypothesis in hypotheses for found in self.candidates(hypothesis)]
+
+    def contains(self, phrase: Stems) -> bool:
+        """Whether a phrase is present."""
+        return padded(phrase) in Reading.of(self.batch.documents[self.place]).padded
 
     def candidates(self, hypothesis: Hypothesis) -> Iterator[GeneratedPhrase]:
         special = self.vocabulary.special
@@ -191,6 +203,44 @@ def _by_votes(candidates: list[GeneratedPhrase]) -> list[GeneratedPhrase]:
         for key, sequences in voters.items()
     }
     return _best_first([c.scored(votes[key]) for key, c in zip(keys, candidates, strict=True)])
+
+
+def _by_agreement(source: _Source, found: Found, rule: Agreement) -> list[GeneratedPhrase]:
+    """Of the phrases that are in enough samples, the best set of present and of absent ones.
+
+    A sample is one hypothesis of every row. Of several spellings of a phrase the likeliest is kept.
+    """
+    drawn = [source.all_candidates(sample) for sample in zip(*found, strict=True)]
+    samples = [[candidate.stems for candidate in sample] for sample in drawn]
+    spellings: dict[Stems, GeneratedPhrase] = {}
+    for phrase, candidate in zip(chain(*samples), chain(*drawn), strict=True):
+        known = spellings.setdefault(phrase, candidate)
+        if math.fsum(candidate.log_probs) > math.fsum(known.log_probs):
+            spellings[phrase] = candidate
+    share = agreement.shares(samples)
+    frequent = [phrase for phrase in share if share[phrase] >= rule.min_share]
+    chosen = frequent if rule.all_phrases else _best_of_each_part(source, samples, frequent)
+    return [
+        replace(
+            spellings[phrase],
+            score=share[phrase],
+            confidence=share[phrase] if rule.stated else None,
+        )
+        for phrase in chosen
+    ]
+
+
+def _best_of_each_part(
+    source: _Source, samples: list[list[Stems]], candidates: list[Stems]
+) -> list[Stems]:
+    """Present and absent phrases are chosen apart, as protocols count them."""
+    known = {phrase for sample in samples for phrase in sample}
+    present = {phrase for phrase in known if source.contains(phrase)}
+    best: set[Stems] = set()
+    for part in (present, known - present):
+        parts = [[phrase for phrase in sample if phrase in part] for sample in samples]
+        best |= agreement.best_set(parts, [phrase for phrase in candidates if phrase in part])
+    return [phrase for phrase in candidates if phrase in best]
 
 
 _ORDERS: dict[str, Callable[[list[GeneratedPhrase]], list[GeneratedPhrase]]] = {

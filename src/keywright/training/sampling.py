@@ -9,7 +9,6 @@ also take about as long.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic
 
 import torch
 from torch import Tensor
@@ -17,9 +16,9 @@ from torch import Tensor
 from keywright.data.batch import Batch
 from keywright.decoding.phrases import Hypothesis
 from keywright.decoding.rules import DecodingRules
-from keywright.decoding.strategies._rows import Choose, grow
+from keywright.decoding.strategies._rows import Choose, Repeated, grow
 from keywright.decoding.strategies.sample import draw
-from keywright.nn.generator import Generator, Memory, State, Step
+from keywright.nn.generator import Generator
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def sample(
     def choose(log_probs: Tensor, rows: Tensor) -> Tensor:
         return draw(log_probs, next(steps)[rows])
 
-    repeated = _Repeated(model, len(draws) // len(batch))
+    repeated = Repeated(model, len(draws) // len(batch))
     return _record(repeated, batch, rules, choose, len(draws), temperature)
 
 
@@ -95,23 +94,3 @@ def entropy(log_probs: Tensor) -> Tensor:
     """The entropy [R] of distributions [R, V] whose logarithms need not be normalised."""
     found: Tensor = torch.special.entr(log_probs.softmax(1)).sum(1)
     return found
-
-
-class _Repeated(Generic[Memory, State]):
-    """A generator with several rows for each of its own, which share the encoding."""
-
-    def __init__(self, model: Generator[Memory, State], times: int):
-        self._model = model
-        self._times = times
-        self.rows_per_document = model.rows_per_document * times
-
-    def encode(self, batch: Batch) -> Memory:
-        memory = self._model.encode(batch)
-        rows = torch.arange(len(batch) * self._model.rows_per_document, device=batch.source.device)
-        return memory.select(rows.repeat_interleave(self._times))
-
-    def start(self, memory: Memory) -> tuple[Tensor, State]:
-        return self._model.start(memory)
-
-    def step(self, tokens: Tensor, state: State, memory: Memory) -> Step[State]:
-        return self._model.step(tokens, state, memory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Generic, Self
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from keywright.data.batch import Batch
 from keywright.decoding.phrases import Found, Hypothesis
 from keywright.decoding.rules import DecodingRules
 from keywright.decoding.torch_rules import allowed, ended
-from keywright.nn.generator import Generator, Step
+from keywright.nn.generator import Generator, Memory, State, Step
 
 Choose = Callable[[Tensor, Tensor], Tensor]
 """(log-probabilities [R, V + X] of the allowed tokens, numbers of the rows [R]) -> tokens [R]"""
@@ -88,3 +88,23 @@ def grow(model: Generator, batch: Batch, rules: DecodingRules, choose: Choose) -
         memory, state = memory.select(alive), state.select(alive)
         rows, tokens, history = rows[alive], tokens[alive], history.select(alive)
     return found
+
+
+class Repeated(Generic[Memory, State]):
+    """A generator with several rows for each of its own, which share the encoding."""
+
+    def __init__(self, model: Generator[Memory, State], times: int):
+        self._model = model
+        self._times = times
+        self.rows_per_document = model.rows_per_document * times
+
+    def encode(self, batch: Batch) -> Memory:
+        memory = self._model.encode(batch)
+        rows = torch.arange(len(batch) * self._model.rows_per_document, device=batch.source.device)
+        return memory.select(rows.repeat_interleave(self._times))
+
+    def start(self, memory: Memory) -> tuple[Tensor, State]:
+        return self._model.start(memory)
+
+    def step(self, tokens: Tensor, state: State, memory: Memory) -> Step[State]:
+        return self._model.step(tokens, state, memory)

@@ -44,7 +44,8 @@ def search(config: Config, model: Generator, batch: Batch, rules: DecodingRules)
 
 def uniform(seed: int, documents: Sequence[Document], rows: int, length: int) -> Tensor:
     """Random numbers [documents * rows, length] in [0, 1), which depend on seed and texts only."""
-    return torch.cat([_uniform(seed, document, (rows, length)) for document in documents])
+    none = torch.empty(0, length, dtype=torch.float64)
+    return torch.cat([none, *(_uniform(seed, document, (rows, length)) for document in documents)])
 
 
 def _uniform(seed: int, document: Document, shape: tuple[int, int]) -> Tensor:

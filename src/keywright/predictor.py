@@ -309,22 +309,22 @@ def _load_adapted(folder: Path, options: LoadOptions) -> LoadedModel:
 
 
 def _load_exported(folder: Path, options: LoadOptions) -> LoadedModel:
-    if options.decode not in (None, "greedy"):
-        raise ConfigError(
-            f"{folder} is an exported model: its decoding is greedy, not {options.decode}"
-        )
     loaded = runtime.load(
         folder,
+        decode=options.decode,
         settings=options.settings,
         batch=options.batch,
         max_source=options.max_source,
         threads=options.threads,
     )
-    confidence = folder / CONFIDENCE
+    stated = loaded.decode.rules.states_confidence
+    confidence = folder / CONFIDENCE  # of 1/KPP
+    fitted = confidence.is_file() and not stated
     return LoadedModel(
         loaded,
         {**loaded.decode.description, "batch": loaded.batch},
-        Recalibrator.from_json(confidence) if confidence.is_file() else None,
+        Recalibrator.from_json(confidence) if fitted else None,
+        calibrated=stated,
         token_probabilities=True,
     )
 
@@ -406,7 +406,7 @@ def _of_run(run: Run, options: LoadOptions) -> LoadedModel:
     return LoadedModel(
         Batched(predict, batch),
         used,
-        calibrated=decoder.states_confidence,
+        calibrated=decoder.rules.states_confidence,
         token_probabilities=True,
     )
 

@@ -21,7 +21,7 @@ from keywright.decoding.strategies import greedy
 from keywright.lexicon import BOS, EOS, NULL, PEOS, SEP, SPECIALS, UNK
 from keywright.lexicons.words import Vocabulary
 from keywright.nn.generator import Step
-from keywright.runtime.greedy import search as search_onnx
+from keywright.runtime.search import grow, most_likely
 from keywright.types import Document
 
 A, B, C = range(len(SPECIALS), len(SPECIALS) + 3)
@@ -94,7 +94,7 @@ class FakeGenerator:
 
 @dataclass
 class FakeGrowing:
-    """The same for the ONNX backend, which sees rows as `runtime.greedy.Growing`."""
+    """The same for the ONNX backend, which sees rows as `runtime.search.Growing`."""
 
     table: Table
     rows: list[tuple[str, int]]  # body and slot
@@ -153,7 +153,7 @@ def greedy_onnx(
     config = greedy.Config(**options)  # type: ignore[arg-type]
     rows = [(body, slot) for body in bodies for slot in range(slots)]
     growing = FakeGrowing(table, rows, [] if steps is None else steps)
-    return search_onnx(growing, DecodingRules(config, paradigm, SPECIAL))
+    return grow(growing, DecodingRules(config, paradigm, SPECIAL), most_likely)
 
 
 SEARCHES: dict[str, Search] = {"torch": greedy_torch, "onnx": greedy_onnx}

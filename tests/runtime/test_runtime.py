@@ -16,7 +16,7 @@ from keywright import predictor, runtime
 from keywright.errors import ConfigError, DataError
 from keywright.types import Document
 from tests.models.conftest import DOCUMENTS
-from tests.runtime.models import MORE, NAMES, Pair, make_pair, phrases
+from tests.runtime.models import BABBLE, MORE, NAMES, Pair, make_pair, phrases
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -51,6 +51,22 @@ def test_it_predicts_what_torch_predicts(pair: Pair, settings: tuple[str, ...]) 
             assert a.words == b.words
             assert a.token_log_probs == pytest.approx(b.token_log_probs, abs=1e-4)
             assert a.score == pytest.approx(b.score, abs=1e-4)
+
+
+@pytest.mark.parametrize("more", [(), ("temperature=0.5", "all_phrases=true", "seed=2")])
+def test_it_draws_and_chooses_as_torch_does(pair: Pair, more: tuple[str, ...]) -> None:
+    settings = [*(f"{name}={str(value).lower()}" for name, value in BABBLE.items()), *more]
+    chosen = {"decode": "expected_f1", "settings": [*settings, "samples=8", "min_share=0.1"]}
+    torch = predictor.load(pair.run, **chosen)
+    ours = predictor.load(pair.exported, **chosen)
+    assert ours.calibrated == torch.calibrated == (not more)
+    assert ours.window == torch.window
+    found, expected = list(ours.predict(MORE)), list(torch.predict(MORE))
+    assert phrases(found) == phrases(expected)
+    assert sum(len(prediction.phrases) for prediction in found) >= 5
+    for mine, other in zip(found, expected, strict=True):
+        assert [p.score for p in mine.phrases] == [p.score for p in other.phrases]
+        assert [p.confidence for p in mine.phrases] == [p.confidence for p in other.phrases]
 
 
 def test_it_copies_words_that_are_not_in_the_vocabulary(pair: Pair) -> None:
@@ -117,7 +133,9 @@ def test_the_predictor_loads_it_from_its_folder(exported: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"decode": "beam"}, "its decoding is greedy, not beam"),
+        ({"decode": "beam"}, "it can be decoded with greedy or expected_f1, not with beam"),
+        ({"settings": ["samples=3"]}, "decode.samples: unknown"),
+        ({"decode": "expected_f1", "settings": ["samples=0"]}, "decode.samples"),
         ({"settings": ["width=3"]}, "decode.width: unknown"),
         ({"settings": ["max_phrases=0"]}, "decode.max_phrases"),
         ({"max_source": 65}, "65 is more than the 64 tokens that the encoder can read"),

@@ -13,7 +13,7 @@ from keywright import config
 from keywright.data.batch import Batch
 from keywright.data.targets import Paradigm
 from keywright.decoding import phrases
-from keywright.decoding.options import STRATEGIES, STRATEGY, Agreement
+from keywright.decoding.options import STRATEGIES, STRATEGY
 from keywright.decoding.rules import DecodingRules
 from keywright.lexicon import Lexicon
 from keywright.nn.generator import Generator
@@ -31,18 +31,12 @@ class Decoder:
         resolved = config.resolve_part(chosen, STRATEGIES, "decode", STRATEGY)
         self.settings = config.to_table(resolved)
         self._vocabulary = vocabulary
-        self._rules = DecodingRules(self.config, paradigm, vocabulary.special)
+        self.rules = DecodingRules(self.config, paradigm, vocabulary.special)
         self.beams: int = self.config.beams(paradigm)  # hypotheses kept for each row of the model
-
-    @property
-    def states_confidence(self) -> bool:
-        """Whether predictions come with the probability that the model writes a phrase."""
-        ranking = self._rules.ranking
-        return isinstance(ranking, Agreement) and ranking.stated
 
     @torch.inference_mode()
     def __call__(self, model: Generator, batch: Batch) -> list[Prediction]:
         """The predictions of a batch, in its order; `model` must be in evaluation mode."""
-        found = self._strategy.search(self.config, model, batch, self._rules)
-        rules = self._rules
+        found = self._strategy.search(self.config, model, batch, self.rules)
+        rules = self.rules
         return phrases.predictions(batch, found, self._vocabulary, rules.options, rules.ranking)

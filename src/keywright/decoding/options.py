@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from keywright.config import Count, Natural
+from keywright.config import Count, Natural, Positive, Share
 from keywright.data.targets import Paradigm
+from keywright.errors import ConfigError
 
 STRATEGIES = "keywright.decoding.strategies"
 STRATEGY = "decoding strategy"
@@ -61,3 +62,25 @@ class Options:
         A sequence model has learnt the order of its phrases; the slots of a set model have none.
         """
         return "phrase" if paradigm == "one2set" else "generated"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedF1(Options):
+    """Settings of `strategies.expected_f1`, which exported models have as well."""
+
+    samples: Count = 64
+    temperature: Positive = 1.0
+    seed: Natural = 1
+    min_share: Share = 0.03  # of the samples, for a phrase to be listed
+    all_phrases: bool = False  # list all such phrases, not only the best set
+
+    def beams(self, paradigm: Paradigm) -> int:
+        return self.samples
+
+    def ranking(self, paradigm: Paradigm) -> Ranking:
+        if paradigm == "one2one":
+            raise ConfigError(
+                "decode: expected_f1 compares sets of phrases, and a One2One model writes one "
+                "phrase at a time; choose 'exhaustive'"
+            )
+        return Agreement(self.min_share, self.all_phrases, stated=self.temperature == 1)

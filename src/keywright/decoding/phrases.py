@@ -46,6 +46,12 @@ Found = list[list[Hypothesis]]
 """The hypotheses of every row of the model, best first."""
 
 
+def together(drawn: Found, samples: int) -> Found:
+    """The samples of each row, from rows repeated `samples` times that have one sample each."""
+    found = [hypothesis for [hypothesis] in drawn]
+    return [found[row : row + samples] for row in range(0, len(found), samples)]
+
+
 class DecodedBatch(Protocol):
     """What is needed of a batch to make phrases, whether it holds torch tensors or numpy arrays."""
 

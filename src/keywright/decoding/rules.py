@@ -13,7 +13,7 @@ import numpy as np
 
 from keywright.data.padding import Ids, Mask
 from keywright.data.targets import Paradigm
-from keywright.decoding.options import Options
+from keywright.decoding.options import Agreement, Options
 from keywright.errors import ConfigError
 from keywright.lexicon import SpecialIds
 
@@ -52,6 +52,11 @@ class DecodingRules:
         self._max_phrases = options.max_phrases if paradigm == "one2seq" else None
         none = np.empty(0, dtype=np.int64)
         self._nothing_else = Forbidden(self._never, none, none, None)
+
+    @property
+    def states_confidence(self) -> bool:
+        """Whether phrases come with the probability that the model writes them."""
+        return isinstance(self.ranking, Agreement) and self.ranking.stated
 
     def ended(self, tokens: Ids) -> Mask:
         """Which tokens end their sequence."""

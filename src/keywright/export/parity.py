@@ -18,8 +18,8 @@ from keywright.data.batch import Batch, make_batch
 from keywright.decoding.numpy_rules import LogProbs, forbid
 from keywright.lexicon import Lexicon
 from keywright.nn.model import Model
+from keywright.runtime.decoder import ExportedDecoder
 from keywright.runtime.engine import GrowingRows
-from keywright.runtime.greedy import Greedy
 from keywright.runtime.sources import Sources, make_sources
 from keywright.types import Document
 
@@ -55,7 +55,9 @@ class _Totals:
     gaps: tuple[float, ...] = ()  # of torch's log-probabilities of different most likely tokens
 
 
-def compare(model: Model, exported: Greedy, batches: Sequence[Sequence[Document]]) -> Parity:
+def compare(
+    model: Model, exported: ExportedDecoder, batches: Sequence[Sequence[Document]]
+) -> Parity:
     """`model` is the torch original, in evaluation mode and on the CPU."""
     totals = _Totals()
     for documents in batches:
@@ -76,7 +78,7 @@ def compare(model: Model, exported: Greedy, batches: Sequence[Sequence[Document]
 
 @torch.inference_mode()
 def _steps(
-    model: Model, exported: Greedy, batch: Batch, sources: Sources
+    model: Model, exported: ExportedDecoder, batch: Batch, sources: Sources
 ) -> Iterator[tuple[LogProbs, LogProbs]]:
     """The log-probabilities of both models, under the rules, until all rows have ended."""
     rules = exported.rules

@@ -117,7 +117,7 @@ PlattScaling = tuple[float, float]
 
 
 class PhraseGenerator(Protocol):
-    """A model that generates phrases for a batch of documents: `runtime.greedy.Greedy`."""
+    """What generates phrases for a batch of documents: `runtime.decoder.ExportedDecoder`."""
 
     @property
     def description(self) -> dict[str, Any]: ...

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from keywright.decoding.batched import Batched
+    from keywright.runtime.decoder import ExportedDecoder
     from keywright.runtime.folder import ExportManifest
-    from keywright.runtime.greedy import Greedy
 
 # More threads help little, because decoding steps are small.
 MAX_THREADS = 4
@@ -22,15 +22,17 @@ MAX_THREADS = 4
 def load(
     folder: str | Path,
     *,
+    decode: str | None = None,
     settings: Sequence[str] = (),
     batch: int | None = None,
     max_source: int | None = None,
     threads: int | None = None,
-) -> Batched[Greedy]:
+) -> Batched[ExportedDecoder]:
     """The model in a folder that `keywright export` wrote.
 
-    `settings` are KEY=VALUE settings of greedy decoding, which override those of the run; `batch`
-    is how many documents are decoded together, `max_source` how many tokens of each are read.
+    `decode` is "greedy", the default, or "expected_f1"; `settings` are KEY=VALUE settings of it,
+    which override those of the run; `batch` is how many documents are decoded together,
+    `max_source` how many tokens of each are read.
     """
     from keywright.runtime.folder import read_manifest
 
@@ -38,6 +40,7 @@ def load(
     return from_manifest(
         Path(folder),
         manifest,
+        decode=decode,
         settings=settings,
         batch=batch,
         max_source=max_source,
@@ -49,19 +52,27 @@ def from_manifest(
     folder: Path,
     manifest: ExportManifest,
     *,
+    decode: str | None = None,
     settings: Sequence[str] = (),
     batch: int | None = None,
     max_source: int | None = None,
     threads: int | None = None,
-) -> Batched[Greedy]:
+) -> Batched[ExportedDecoder]:
     """The same, with a manifest that has been read and checked, or not yet been written."""
     # Imported here, because what only reads the folder does not need ONNX Runtime.
     from keywright import config
     from keywright.decoding.batched import Batched, default_batch
-    from keywright.decoding.options import Options
+    from keywright.decoding.options import ExpectedF1, Options
     from keywright.errors import ConfigError
-    from keywright.runtime.greedy import Greedy, Settings
+    from keywright.runtime.decoder import ExportedDecoder, Settings
 
+    strategies: dict[str, type[Options]] = {"greedy": Options, "expected_f1": ExpectedF1}
+    strategy = strategies.get(decode or "greedy")
+    if strategy is None:
+        raise ConfigError(
+            f"{folder} is an exported model: it can be decoded with {' or '.join(strategies)}, "
+            f"not with {decode}"
+        )
     table: dict[str, Any] = dict(manifest.decode)
     for setting in settings:
         config.override(table, setting.removeprefix("decode."))
@@ -71,7 +82,8 @@ def from_manifest(
             f"max_source: {max_source} is more than the {manifest.positions} tokens that the "
             "encoder can read"
         )
-    options = config.fill(Options, table, "decode")
+    options = config.fill(strategy, table, "decode")
     threads = threads or min(MAX_THREADS, os.cpu_count() or 1)
-    greedy = Greedy(folder, manifest, Settings(options, max_source, threads))
-    return Batched(greedy, batch or default_batch(manifest.rows_per_document))
+    decoder = ExportedDecoder(folder, manifest, Settings(options, max_source, threads))
+    rows = manifest.rows_per_document * options.beams(manifest.paradigm)
+    return Batched(decoder, batch or default_batch(rows))

@@ -113,15 +113,16 @@ def _check_lengths(session: Session, found: Arrays, rows: int) -> None:
 
 
 class GrowingRows:
-    """The rows of documents while they grow; at first, all rows that the model has for each."""
+    """The rows of documents while they grow; at first, all rows that the model has for each,
+    every one of them `times` times."""
 
-    def __init__(self, engine: Engine, memory: Memory):
+    def __init__(self, engine: Engine, memory: Memory, times: int = 1):
         manifest = engine.manifest
-        each = manifest.rows_per_document
+        codes = np.repeat(np.arange(manifest.rows_per_document), times)
         self._engine = engine
         self._memory = memory
-        self._owner = np.repeat(np.arange(len(memory)), each)
-        self._code = np.tile(np.arange(each), len(memory))
+        self._owner = np.repeat(np.arange(len(memory)), len(codes))
+        self._code = np.tile(codes, len(memory))
         self._state = manifest.state.begin(memory.encoded, self._owner)
         self._arranged = self._arrange()
         *before, self._first = manifest.prefix or (engine.special.bos,)

@@ -6,7 +6,6 @@ sample alone or in a batch, and when an interrupted run is resumed.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from torch import Tensor
 
 from keywright.config import Count, Natural, Positive, Share
 from keywright.data.batch import Batch
+from keywright.decoding import draws
 from keywright.decoding.options import Options
 from keywright.decoding.phrases import Found
 from keywright.decoding.rules import DecodingRules
@@ -33,8 +33,8 @@ class Config(Options):
 
 
 def search(config: Config, model: Generator, batch: Batch, rules: DecodingRules) -> Found:
-    draws = uniform(config.seed, batch.documents, model.rows_per_document, rules.max_length)
-    steps = iter(draws.to(batch.source.device).T)
+    numbers = uniform(config.seed, batch.documents, model.rows_per_document, rules.max_length)
+    steps = iter(numbers.to(batch.source.device).T)
 
     def choose(log_probs: Tensor, rows: Tensor) -> Tensor:
         return draw(truncated(log_probs / config.temperature, config), next(steps)[rows])
@@ -44,14 +44,7 @@ def search(config: Config, model: Generator, batch: Batch, rules: DecodingRules)
 
 def uniform(seed: int, documents: Sequence[Document], rows: int, length: int) -> Tensor:
     """Random numbers [documents * rows, length] in [0, 1), which depend on seed and texts only."""
-    none = torch.empty(0, length, dtype=torch.float64)
-    return torch.cat([none, *(_uniform(seed, document, (rows, length)) for document in documents)])
-
-
-def _uniform(seed: int, document: Document, shape: tuple[int, int]) -> Tensor:
-    digest = hashlib.blake2b(f"{seed}\n{document.text}".encode(errors="surrogatepass"))
-    generator = torch.Generator().manual_seed(int.from_bytes(digest.digest()[:7], "big"))
-    return torch.rand(shape, generator=generator, dtype=torch.float64)
+    return torch.from_numpy(draws.uniform(seed, documents, rows, length))
 
 
 def truncated(logits: Tensor, config: Config) -> Tensor:

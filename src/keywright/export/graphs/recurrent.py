@@ -1,8 +1,9 @@
 """The two graphs of `CatSeq` and `CatSeqD`.
 
-B documents, S source positions, R rows, at most one per document; E, M, A, D are the sizes of
-embedding, memory, attention and decoder. `grid` [B, 1] is the row of each document, `cell` [R] the
-document of each row: documents whose row has ended stay for a while, see `runtime.engine`.
+B documents, S source positions, R rows; E, M, A, D are the sizes of embedding, memory, attention
+and decoder. `grid` [B, n] is the row in each of the n cells of a document, `cell` [R] the cell (of
+B * n) of each row: greedy search has one row per document, samples have several, and documents
+whose rows have ended stay for a while, see `runtime.engine`.
 
 With int8, the embedding and the output layer are integers. The other matrices are small, and ONNX's
 GRU supports 32-bit numbers only.
@@ -99,23 +100,25 @@ def _advance(graph: Graph, name: str, gru: nn.GRU, x: str, state: str) -> str:
 
 
 def _attend(graph: Graph, model: CatSeq, hidden: str) -> tuple[str, str]:
-    """Energies [B, S] and attended source [B, M]: `nn.attention` with one query per document."""
+    """Energies [B * n, S] and attended source [B * n, M] of every cell: `nn.attention`."""
     attention, memory = model.attention, model.bridge.in_features
     size = attention.key.out_features
-    grid = graph.input("grid", INT64, ["B", 1])
+    grid = graph.input("grid", INT64, ["B", "n"])
     bias = graph.input("source_bias", FLOAT, ["B", 1, 1, "S"])
     keys = graph.input("keys", FLOAT, ["B", "S", size])
     states = graph.input("states", FLOAT, ["B", "S", memory])
     query = graph.exact_linear(hidden, "attention.query", attention.query)
-    query = graph.op("Gather", query, grid)  # [B, 1, A]
-    agreement = graph.op("Tanh", graph.op("Add", keys, query))
+    query = graph.op("Unsqueeze", graph.op("Gather", query, grid), graph.constant([2]))
+    keys = graph.op("Unsqueeze", keys, graph.constant([1]))
+    agreement = graph.op("Tanh", graph.op("Add", keys, query))  # [B, n, S, A]
     # A matrix with one column, because a vector would be multiplied document by document.
     energy = graph.weight("attention.energy", attention.energy.weight.T)
-    energies = graph.op("Squeeze", graph.op("MatMul", agreement, energy), graph.constant([2]))
-    energies = graph.op("Add", energies, graph.op("Squeeze", bias, graph.constant([1, 2])))
-    shares = graph.op("Unsqueeze", graph.op("Softmax", energies, axis=-1), graph.constant([1]))
-    context = graph.op("Squeeze", graph.op("MatMul", shares, states), graph.constant([1]))
-    return energies, context
+    energies = graph.op("Squeeze", graph.op("MatMul", agreement, energy), graph.constant([3]))
+    energies = graph.op("Add", energies, graph.op("Squeeze", bias, graph.constant([1])))
+    context = graph.op("MatMul", graph.op("Softmax", energies, axis=-1), states)  # [B, n, M]
+    positions = graph.op("Shape", states, start=1, end=2)
+    cells = graph.op("Concat", graph.constant([-1]), positions, axis=0)
+    return graph.op("Reshape", energies, cells), graph.reshape(context, -1, memory)
 
 
 def _pointer_softmax(

@@ -1,67 +1,18 @@
-"""Greedy decoding with an exported model, as `decoding.strategies.greedy` does with torch."""
+"""Rows of an exported model that grow token by token, as `decoding.strategies` do with torch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from keywright import lexicon
-from keywright.config import to_table
 from keywright.data.padding import Ids
 from keywright.decoding.numpy_rules import LogProbs, forbid
-from keywright.decoding.options import Options
-from keywright.decoding.phrases import Found, Hypothesis, predictions
+from keywright.decoding.phrases import Found, Hypothesis
 from keywright.decoding.rules import DecodingRules
-from keywright.runtime.engine import Engine, GrowingRows
-from keywright.runtime.folder import VOCABULARY, ExportManifest, read_manifest
-from keywright.runtime.sources import make_sources
-from keywright.types import Document, Prediction
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Everything that a loaded model depends on, except its folder."""
-
-    options: Options
-    max_source: int
-    threads: int
-
-
-class Greedy:
-    """Decodes batches of documents. It can be pickled: unpickling loads its folder again."""
-
-    def __init__(self, folder: Path, manifest: ExportManifest, settings: Settings):
-        self.folder = folder
-        self.settings = settings
-        self.vocabulary = lexicon.load(folder / VOCABULARY)
-        self.engine = Engine(folder, manifest, self.vocabulary, settings.threads)
-        self.rules = DecodingRules(settings.options, manifest.paradigm, self.vocabulary.special)
-
-    @property
-    def description(self) -> dict[str, Any]:
-        """Everything that predictions depend on, except documents and batches."""
-        manifest = self.engine.manifest
-        return {
-            "weights": manifest.files,
-            "decode": to_table(self.settings.options),
-            "max_source": self.settings.max_source,
-        }
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _load_again, (self.folder, self.settings)
-
-    def __call__(self, documents: Sequence[Document]) -> list[Prediction]:
-        sources = make_sources(documents, self.vocabulary, self.settings.max_source)
-        found = search(GrowingRows(self.engine, self.engine.read(sources)), self.rules)
-        return predictions(sources, found, self.vocabulary, self.rules.options, self.rules.ranking)
-
-
-def _load_again(folder: Path, settings: Settings) -> Greedy:
-    return Greedy(folder, read_manifest(folder), settings)
 
 
 @dataclass(frozen=True)
@@ -103,7 +54,32 @@ class Growing(Protocol):
     def keep(self, index: Ids) -> None: ...
 
 
-def search(growing: Growing, rules: DecodingRules) -> Found:
+Choose = Callable[[LogProbs, Ids], Ids]
+"""(log-probabilities [R, V + X] of the allowed tokens, numbers of the rows [R]) -> tokens [R]"""
+
+
+def most_likely(log_probs: LogProbs, rows: Ids) -> Ids:
+    found: Ids = log_probs.argmax(axis=1)  # the first of equal ones
+    return found
+
+
+def drawing(draws: NDArray[np.float64], temperature: float) -> Choose:
+    """Tokens are drawn, by the random numbers `draws` [R, T] in [0, 1)."""
+    steps = iter(draws.T)
+
+    def choose(log_probs: LogProbs, rows: Ids) -> Ids:
+        weights = np.exp((log_probs - log_probs.max(axis=1, keepdims=True)) / temperature)
+        cumulative = weights.cumsum(axis=1, dtype=np.float64)
+        # The number must be less than the total, or no token would exceed it.
+        total = cumulative[:, -1]
+        threshold = np.minimum(next(steps)[rows] * total, np.nextafter(total, 0))
+        found: Ids = (cumulative > threshold[:, None]).argmax(axis=1)
+        return found
+
+    return choose
+
+
+def grow(growing: Growing, rules: DecodingRules, choose: Choose) -> Found:
     """One hypothesis for every row. Rows that have ended are removed, so that the batch shrinks."""
     tokens = growing.start()
     rows = np.arange(len(tokens))
@@ -112,7 +88,7 @@ def search(growing: Growing, rules: DecodingRules) -> Found:
     for t in range(1, rules.max_length + 1):
         log_probs, attended = growing.step(tokens)
         forbid(rules, log_probs, history.tokens)
-        tokens = log_probs.argmax(axis=1)  # the first of equal ones
+        tokens = choose(log_probs, rows)
         chosen = log_probs[np.arange(len(tokens)), tokens]
         history = history.append(tokens, chosen, attended)
         ended = rules.ended(tokens) if t < rules.max_length else np.ones_like(rows, dtype=bool)

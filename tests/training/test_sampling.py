@@ -86,7 +86,7 @@ def test_the_gradient_reaches_encoder_and_decoder(case: Case) -> None:
     model = case.build().train()
     if model.generated == "absent":
         pytest.skip("its tagging head has a part in the likelihood alone; it cannot be reinforced")
-    samples(model, case, each=8).log_probs.sum().backward()  # some have several phrases
+    samples(model, case, each=32).log_probs.sum().backward()  # some have several phrases
     missing = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     # CatSeqD and SemiMulti train these with losses of their own.
     detached = ("target_encoder", "bilinear", "titles")

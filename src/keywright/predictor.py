@@ -75,6 +75,7 @@ class LoadedModel:
     confidence: Recalibrator | None = None
     english: str | None = None
     calibrated: bool = False  # whether the predictor's own confidences are probabilities
+    states_confidence: bool = False  # whether it states any, as good as its training made them
     most_words: int | None = None  # of a document that are read; None if tokens are counted
     token_probabilities: bool = False  # whether phrases come with the probabilities of tokens
     direction: Direction | None = None  # what a text means, if the model knows
@@ -152,7 +153,7 @@ def load(
 
 def _recalibrated(loaded: LoadedModel, model: str | Path, path: Path) -> LoadedModel:
     confidence = Recalibrator.from_json(path)
-    if confidence.source == "stated" and not loaded.calibrated:
+    if confidence.source == "stated" and not (loaded.calibrated or loaded.states_confidence):
         raise ConfigError(
             f"{path} was fitted to probabilities that predictions state, and {model} states none; "
             "fit it with --confidence kpp"
@@ -317,14 +318,13 @@ def _load_exported(folder: Path, options: LoadOptions) -> LoadedModel:
         max_source=options.max_source,
         threads=options.threads,
     )
-    stated = loaded.decode.rules.states_confidence
-    confidence = folder / CONFIDENCE  # of 1/KPP
-    fitted = confidence.is_file() and not stated
+    confidence = folder / CONFIDENCE  # fitted to greedy search
+    fitted = confidence.is_file() and options.decode in (None, "greedy")
     return LoadedModel(
         loaded,
         {**loaded.decode.description, "batch": loaded.batch},
         Recalibrator.from_json(confidence) if fitted else None,
-        calibrated=stated,
+        states_confidence=loaded.decode.rules.states_confidence,
         token_probabilities=True,
     )
 
@@ -406,7 +406,7 @@ def _of_run(run: Run, options: LoadOptions) -> LoadedModel:
     return LoadedModel(
         Batched(predict, batch),
         used,
-        calibrated=decoder.rules.states_confidence,
+        states_confidence=decoder.rules.states_confidence and run.model.generated == "all",
         token_probabilities=True,
     )
 

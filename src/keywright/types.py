@@ -31,8 +31,9 @@ class ScoredPhrase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     `token_log_probs` are natural logarithms of the conditional probabilities of the generated
     tokens, without separators and end tokens; `words` is the number of words they form, which is
-    smaller for subword models. `confidence` is the probability that the phrase is correct, after
-    recalibration; `score` is what a ranker without probabilities sorts by. `recommended` is False
+    smaller for subword models. `confidence` is the probability that the phrase is correct: after
+    recalibration, or the share of a model's samples that contain it; `score` is what phrases are
+    sorted by where this is neither. `recommended` is False
     for phrases beyond the number that suits the document.
     """
 

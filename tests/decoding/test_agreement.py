@@ -11,6 +11,7 @@ from keywright.data.batch import make_batch
 from keywright.decoding.agreement import best_set, shares
 from keywright.decoding.decoder import Decoder
 from keywright.errors import ConfigError
+from keywright.lexicons.words import Vocabulary
 from keywright.types import Document, Prediction
 from tests.decoding.fake import (
     EOS,
@@ -71,10 +72,18 @@ def test_candidates_limit_the_set_but_not_the_sizes_of_samples():
     assert best_set([[], []], []) == frozenset()
 
 
-def test_equally_good_sets_give_the_smallest_and_equal_phrases_the_first():
+def test_of_equally_good_sets_the_smallest_is_chosen():
+    # {a}: (1 + 2/3) / 2; {a, b}: (2/3 + 1) / 2, in an order of summation that rounds differently.
+    assert best_set([["a"], ["a", "b"]], ["a", "b"]) == {"a"}
+    assert best_set([["a", "b"], ["a"]], ["b", "a"]) == {"a"}
     assert best_set([["a"], ["b"]], ["a", "b"]) == {"a", "b"}  # 2/3 instead of 1/2
-    assert best_set([["a"], ["b"], []], ["b", "a"]) == {"a", "b"}
-    assert best_set([["a", "b", "c"]], ["c", "b", "a"]) == {"a", "b", "c"}
+
+
+def test_of_equal_phrases_the_first_candidates_are_chosen():
+    # Alone or with "a", "b" and "c" are worth the same, and both of them are too many.
+    samples = [["a", "b"], ["a", "c"], ["a", "b", "c", "d", "e", "f"], ["a"], ["a"]]
+    assert best_set(samples, ["a", "b", "c"]) == {"a"}
+    assert best_set([["b"], ["c"], ["b", "x"], ["c", "x"]], ["b"]) == {"b"}
 
 
 def test_a_phrase_counts_once_in_a_sample():
@@ -120,6 +129,52 @@ def test_rare_phrases_are_left_out():
     rows = {(): {A: 0.9, C: 0.1}}
     assert decode(fixed(rows), samples=400, min_share=0.3).texts == ("a",)
     assert decode(fixed(rows), samples=400, min_share=0.01).texts == ("a", "c")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"min_phrases": 1}, {"max_phrase": 5}, {"unique_tokens": True}, {"unique_starts": True}],
+)
+def test_samples_that_rules_have_changed_state_no_confidence(setting):
+    assert all(phrase.confidence is None for phrase in decode(TABLE, **setting).phrases)
+    assert all(phrase.confidence is not None for phrase in decode(TABLE).phrases)
+
+
+def test_a_limit_of_phrases_does_not_shorten_samples():
+    # "c" always comes second; with samples of one phrase it would never be seen.
+    rows = {(): {A: 0.5, B: 0.5}, (A,): {SEP: 1.0}, (B,): {SEP: 1.0}}
+    table = fixed(rows | {(A, SEP): {C: 1.0}, (B, SEP): {C: 1.0}})
+    found = decode(table, samples=50, max_phrases=1)
+    assert [(phrase.text, phrase.confidence) for phrase in found.phrases] == [("c", 1.0)]
+
+
+def test_a_phrase_has_the_probability_of_its_first_occurrence():
+    # Once written, "a" is nearly always repeated.
+    rows = {(): {A: 0.25, B: 0.75}, (A,): {SEP: 1.0}, (A, SEP): {A: 0.99, EOS: 0.01}}
+    found = decode(fixed(rows), samples=200, all_phrases=True)
+    known = {phrase.text: phrase.log_prob for phrase in found.phrases}
+    assert known["a"] == pytest.approx(math.log(0.25))
+
+
+def test_of_several_spellings_the_most_frequent_is_kept():
+    words = Vocabulary(["networks", "network", "x"])
+    table = fixed({(): {A: 0.8, B: 0.2}, (B,): {EOS: 1.0}})  # the ids of the first two words
+    decoder = Decoder(Part("expected_f1", {"samples": 100}), words, "one2seq")
+    [prediction] = decoder(FakeGenerator(table), batch("x"))
+    [phrase] = prediction.phrases
+    assert (phrase.text, phrase.confidence) == ("networks", 1.0)
+
+
+def test_many_rows_are_drawn_in_portions_with_the_same_result(monkeypatch):
+    table = random([A, B, C, SEP, EOS])
+    options = {"samples": 20, "max_length": 9, "all_phrases": True}
+    whole = decode(table, slots=3, paradigm="one2set", **options)
+    monkeypatch.setattr("keywright.decoding.draws.ROWS", 7)
+    model = FakeGenerator(table, 3)
+    decoder = Decoder(Part("expected_f1", options), VOCABULARY, "one2set")
+    document = Document(id="d", title="", body="a x b", tokenised=True)
+    assert decoder(model, make_batch([document], VOCABULARY)) == [whole]
+    assert max(model.steps) == 6  # two samples of three slots
 
 
 def test_slots_are_drawn_together():

@@ -160,6 +160,12 @@ def test_a_phrase_that_is_tagged_is_not_generated_again(trained: UniKP) -> None:
     assert len(merged.texts) == len(set(merged.texts)) == 3
 
 
+def test_confidences_of_generated_phrases_are_not_mixed_with_tagged_ones(trained: UniKP) -> None:
+    [prediction] = predict(trained, DOCUMENTS[0], strategy="expected_f1")
+    assert "machine origami" in prediction.texts
+    assert all(phrase.confidence is None for phrase in prediction.phrases)
+
+
 def test_a_run_predicts_with_its_own_strategy_or_another(tmp_path: Path) -> None:
     model = {"name": "unikp", "start": "random", **TINY["unikp"]}
     beam = {"name": "beam", "width": 2, "max_length": 6, "min_phrases": 1}

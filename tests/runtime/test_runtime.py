@@ -59,7 +59,7 @@ def test_it_draws_and_chooses_as_torch_does(pair: Pair, more: tuple[str, ...]) -
     chosen = {"decode": "expected_f1", "settings": [*settings, "samples=8", "min_share=0.1"]}
     torch = predictor.load(pair.run, **chosen)
     ours = predictor.load(pair.exported, **chosen)
-    assert ours.calibrated == torch.calibrated == (not more)
+    assert not ours.states_confidence  # the settings forbid some phrases
     assert ours.window == torch.window
     found, expected = list(ours.predict(MORE)), list(torch.predict(MORE))
     assert phrases(found) == phrases(expected)
@@ -67,6 +67,15 @@ def test_it_draws_and_chooses_as_torch_does(pair: Pair, more: tuple[str, ...]) -
     for mine, other in zip(found, expected, strict=True):
         assert [p.score for p in mine.phrases] == [p.score for p in other.phrases]
         assert [p.confidence for p in mine.phrases] == [p.confidence for p in other.phrases]
+
+
+def test_samples_of_the_model_itself_are_stated_as_confidences(exported: Path) -> None:
+    plain = predictor.load(exported, decode="expected_f1", settings=["samples=4"])
+    assert plain.states_confidence
+    assert not plain.calibrated
+    assert not predictor.load(exported).states_confidence
+    # Settings of greedy search do not count for another strategy.
+    assert plain.settings["decode"]["max_phrase"] is None
 
 
 def test_it_copies_words_that_are_not_in_the_vocabulary(pair: Pair) -> None:

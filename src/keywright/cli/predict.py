@@ -36,7 +36,8 @@ def predict(
     documents: str = typer.Option(..., help="Documents in any format that keywright reads."),
     output: str = typer.Option(..., help="File for predictions as JSON lines; - prints them."),
     decode: str | None = typer.Option(
-        None, help="greedy, sample, beam or exhaustive (default: that of the run's config)."
+        None,
+        help="greedy, sample, beam, exhaustive or expected_f1 (default: that of the run's config).",
     ),
     settings: list[str] = typer.Option(
         [],

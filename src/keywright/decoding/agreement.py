@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 Phrase = TypeVar("Phrase", bound=Hashable)
+ROUNDING = 1e-12
 
 
 def shares(samples: Sequence[Collection[Phrase]]) -> dict[Phrase, float]:
@@ -46,5 +47,6 @@ def best_set(
     weights = counts @ (2 / (sizes + np.arange(counts.shape[1])[:, None]))
     order = np.argsort(-weights, axis=0, kind="stable")
     totals = np.take_along_axis(weights, order, axis=0).cumsum(axis=0).diagonal()
-    size = int(totals.argmax()) + 1
+    # Sums of the same terms in another order differ by rounding.
+    size = int(np.flatnonzero(totals >= totals.max() * (1 - ROUNDING))[0]) + 1
     return frozenset(candidates[i] for i in order[:size, size - 1])

@@ -7,12 +7,15 @@ or in a batch, and when an interrupted run is resumed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright.decoding.phrases import Found
 from keywright.types import Document
+
+ROWS = 512  # that grow at once: each needs memory for the whole vocabulary
 
 
 def uniform(
@@ -25,3 +28,20 @@ def uniform(
         generator = np.random.default_rng(int.from_bytes(digest.digest()[:8], "big"))
         generator.random(out=found[place])
     return found.reshape(len(documents) * rows, length)
+
+
+def in_portions(
+    draws: NDArray[np.float64], samples: int, grow: Callable[[NDArray[np.float64], int], Found]
+) -> Found:
+    """The samples of each row, drawn by `grow(numbers, times)`, which repeats every row `times`
+    times and returns one hypothesis for each; `draws` [rows * samples, T] are for all of them."""
+    numbers = draws.reshape(-1, samples, draws.shape[1])
+    found: Found = [[] for _ in numbers]
+    step = max(1, ROWS // max(1, len(numbers)))
+    for start in range(0, samples, step):
+        portion = numbers[:, start : start + step]
+        times = portion.shape[1]
+        drawn = grow(portion.reshape(-1, draws.shape[1]), times)
+        for row, hypotheses in enumerate(found):
+            hypotheses += [one for [one] in drawn[row * times : (row + 1) * times]]
+    return found

@@ -83,4 +83,10 @@ class ExpectedF1(Options):
                 "decode: expected_f1 compares sets of phrases, and a One2One model writes one "
                 "phrase at a time; choose 'exhaustive'"
             )
-        return Agreement(self.min_share, self.all_phrases, stated=self.temperature == 1)
+        return Agreement(self.min_share, self.all_phrases, self._draws_as_the_model)
+
+    @property
+    def _draws_as_the_model(self) -> bool:
+        """Whether samples have the model's own distribution: no setting forbids or sharpens."""
+        forbids = self.min_phrases or self.max_phrase or self.unique_tokens or self.unique_starts
+        return self.temperature == 1 and not forbids

@@ -16,6 +16,7 @@ Duplicates are removed after ordering, so that the first, which is the best one,
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -43,13 +44,7 @@ class Hypothesis:
 
 
 Found = list[list[Hypothesis]]
-"""The hypotheses of every row of the model, best first."""
-
-
-def together(drawn: Found, samples: int) -> Found:
-    """The samples of each row, from rows repeated `samples` times that have one sample each."""
-    found = [hypothesis for [hypothesis] in drawn]
-    return [found[row : row + samples] for row in range(0, len(found), samples)]
+"""The hypotheses of every row of the model, best first; of samples, in the order of drawing."""
 
 
 class DecodedBatch(Protocol):
@@ -214,26 +209,30 @@ def _by_votes(candidates: list[GeneratedPhrase]) -> list[GeneratedPhrase]:
 def _by_agreement(source: _Source, found: Found, rule: Agreement) -> list[GeneratedPhrase]:
     """Of the phrases that are in enough samples, the best set of present and of absent ones.
 
-    A sample is one hypothesis of every row. Of several spellings of a phrase the likeliest is kept.
+    A sample is one hypothesis of every row. Of several spellings of a phrase the most frequent is
+    kept, where it occurs first: later in a sequence it may be likely because it is repeated.
     """
     drawn = [source.all_candidates(sample) for sample in zip(*found, strict=True)]
     samples = [[candidate.stems for candidate in sample] for sample in drawn]
-    spellings: dict[Stems, GeneratedPhrase] = {}
+    spellings: dict[Stems, list[GeneratedPhrase]] = {}
     for phrase, candidate in zip(chain(*samples), chain(*drawn), strict=True):
-        known = spellings.setdefault(phrase, candidate)
-        if math.fsum(candidate.log_probs) > math.fsum(known.log_probs):
-            spellings[phrase] = candidate
+        spellings.setdefault(phrase, []).append(candidate)
     share = agreement.shares(samples)
     frequent = [phrase for phrase in share if share[phrase] >= rule.min_share]
     chosen = frequent if rule.all_phrases else _best_of_each_part(source, samples, frequent)
     return [
         replace(
-            spellings[phrase],
+            _most_frequent(spellings[phrase]),
             score=share[phrase],
             confidence=share[phrase] if rule.stated else None,
         )
         for phrase in chosen
     ]
+
+
+def _most_frequent(spellings: list[GeneratedPhrase]) -> GeneratedPhrase:
+    [(words, _)] = Counter(candidate.words for candidate in spellings).most_common(1)
+    return next(candidate for candidate in spellings if candidate.words == words)
 
 
 def _best_of_each_part(

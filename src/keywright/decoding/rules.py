@@ -49,7 +49,9 @@ class DecodingRules:
         self.delimiters = np.array(special.delimiters)
         self._never = np.array((*special.never_generated, *(() if is_set else null)))
         # Only in sequences of several phrases can these be counted while they are generated.
-        self._max_phrases = options.max_phrases if paradigm == "one2seq" else None
+        # Samples stay whole: which of their phrases are the best is known afterwards.
+        counted = paradigm == "one2seq" and not isinstance(self.ranking, Agreement)
+        self._max_phrases = options.max_phrases if counted else None
         none = np.empty(0, dtype=np.int64)
         self._nothing_else = Forbidden(self._never, none, none, None)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
+import msgspec
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
@@ -595,7 +596,14 @@ def _mean_probability(phrase: ScoredPhrase) -> float:
 
 
 def _merged(present: Sequence[ScoredPhrase], absent: Prediction) -> Prediction:
-    """Tagged phrases, and the generated ones that are not among them."""
+    """Tagged phrases, and the generated ones that are not among them.
+
+    Tagged phrases state no confidence, and those with and without one must not be mixed.
+    """
     known = {tuple(stems(phrase.text.split())) for phrase in present}
-    new = [p for p in absent.phrases if tuple(stems(p.text.split())) not in known]
+    new = [
+        msgspec.structs.replace(phrase, confidence=None)
+        for phrase in absent.phrases
+        if tuple(stems(phrase.text.split())) not in known
+    ]
     return Prediction(document_id=absent.document_id, phrases=(*present, *new))

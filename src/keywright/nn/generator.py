@@ -1,9 +1,9 @@
 """What a decoder needs from a model.
 
-Greedy search, sampling, beam search and exhaustive decoding are written once over these protocols,
-for RNNs, Transformers, One2Set (its slots are rows) and ExHiRD (its two levels are part of its
-state). A *row* is one sequence being generated. A document has one row, or one per slot in a set
-model; decoders repeat, reorder and drop rows with `select`.
+All decoding strategies (`decoding.strategies`) are written once over these protocols, for RNNs,
+Transformers, One2Set (its slots are rows) and ExHiRD (its two levels are part of its state). A
+*row* is one sequence being generated. A document has one row, or one per slot in a set model;
+decoders repeat, reorder and drop rows with `select`.
 
 `Memory` and `State` are types of the model's own. Decoders pass them on without looking inside, so
 a bare `Generator` stands for any of them.

@@ -73,7 +73,8 @@ def from_manifest(
             f"{folder} is an exported model: it can be decoded with {' or '.join(strategies)}, "
             f"not with {decode}"
         )
-    table: dict[str, Any] = dict(manifest.decode)
+    # Settings of the run's own strategy do not count for another one, as with torch.
+    table: dict[str, Any] = dict(manifest.decode) if strategy is Options else {}
     for setting in settings:
         config.override(table, setting.removeprefix("decode."))
     max_source = max_source or manifest.max_source

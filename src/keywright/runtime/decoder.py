@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from keywright import lexicon
 from keywright.config import to_table
-from keywright.decoding.draws import uniform
+from keywright.decoding.draws import in_portions, uniform
 from keywright.decoding.options import ExpectedF1, Options
-from keywright.decoding.phrases import Found, predictions, together
+from keywright.decoding.phrases import Found, predictions
 from keywright.decoding.rules import DecodingRules
 from keywright.runtime.engine import Engine, GrowingRows, Memory
 from keywright.runtime.folder import VOCABULARY, ExportManifest, read_manifest
@@ -64,9 +67,12 @@ class ExportedDecoder:
             return grow(GrowingRows(self.engine, memory), self.rules, most_likely)
         rows = self.engine.manifest.rows_per_document * options.samples
         draws = uniform(options.seed, documents, rows, self.rules.max_length)
-        growing = GrowingRows(self.engine, memory, options.samples)
-        drawn = grow(growing, self.rules, drawing(draws, options.temperature))
-        return together(drawn, options.samples)
+
+        def drawn(numbers: NDArray[np.float64], times: int) -> Found:
+            growing = GrowingRows(self.engine, memory, times)
+            return grow(growing, self.rules, drawing(numbers, options.temperature))
+
+        return in_portions(draws, options.samples, drawn)
 
 
 def _load_again(folder: Path, settings: Settings) -> ExportedDecoder:

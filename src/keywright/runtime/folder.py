@@ -45,7 +45,7 @@ class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
     max_source: Annotated[int, Meta(ge=1, le=1 << 20)]  # tokens that are read by default
     positions: Count | None  # the largest number of tokens that can be read
     int8: bool
-    decode: dict[str, Any]  # settings of greedy decoding
+    decode: dict[str, Any]  # settings of greedy search; other strategies begin with their defaults
     parity: dict[str, Any]  # how close it is to torch, measured when it was exported
     config: dict[str, Any]  # the whole config of the run
     files: dict[str, str]  # SHA-256 by name

@@ -68,8 +68,8 @@ def drawing(draws: NDArray[np.float64], temperature: float) -> Choose:
     steps = iter(draws.T)
 
     def choose(log_probs: LogProbs, rows: Ids) -> Ids:
-        weights = np.exp((log_probs - log_probs.max(axis=1, keepdims=True)) / temperature)
-        cumulative = weights.cumsum(axis=1, dtype=np.float64)
+        logits = log_probs.astype(np.float64) / temperature  # as precise as with torch
+        cumulative = np.exp(logits - logits.max(axis=1, keepdims=True)).cumsum(axis=1)
         # The number must be less than the total, or no token would exceed it.
         total = cumulative[:, -1]
         threshold = np.minimum(next(steps)[rows] * total, np.nextafter(total, 0))

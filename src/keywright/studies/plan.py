@@ -22,6 +22,7 @@ from keywright.config import Config
 from keywright.data.documents import read_documents
 from keywright.data.pairs import find_target
 from keywright.data.writers import write_documents
+from keywright.decoding.options import ExpectedF1
 from keywright.files import atomic_write, open_binary, sha256
 from keywright.scorers.config import Config as ScorerConfig
 from keywright.studies import drawable
@@ -409,11 +410,12 @@ def _pairs_read(config: ScorerConfig, documents: float) -> float:
 
 
 def _effort(decoder: Decoder) -> float:
-    """Beams of up to five hypotheses take about as long as greedy search, wider ones longer."""
+    """Five hypotheses at once take about as long as greedy search, more take longer."""
     table: dict[str, object] = {}
     for setting in decoder.set:
         configs.override(table, setting)
-    width = table.get("width", 1)
+    most = ExpectedF1.samples if decoder.strategy == "expected_f1" else 1
+    width = table.get("width", table.get("samples", most))
     return max(1.0, width / 5) if isinstance(width, int) else 1.0
 
 

@@ -11,26 +11,34 @@ estimates the probability that the model writes it, and is stated as its confide
 
 from __future__ import annotations
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from keywright.data.batch import Batch
-from keywright.decoding.options import ExpectedF1 as Config
-from keywright.decoding.phrases import Found, together
+from keywright.decoding.draws import in_portions, uniform
+from keywright.decoding.options import ExpectedF1
+from keywright.decoding.phrases import Found
 from keywright.decoding.rules import DecodingRules
 from keywright.decoding.strategies._rows import Repeated, grow
-from keywright.decoding.strategies.sample import draw, uniform
+from keywright.decoding.strategies.sample import draw
 from keywright.nn.generator import Generator
 
-__all__ = ["Config", "search"]
+Config = ExpectedF1
 
 
 def search(config: Config, model: Generator, batch: Batch, rules: DecodingRules) -> Found:
     """For every row of the model its hypothesis in each sample."""
-    repeated = Repeated(model, config.samples)
-    draws = uniform(config.seed, batch.documents, repeated.rows_per_document, rules.max_length)
-    steps = iter(draws.to(batch.source.device).T)
+    rows = model.rows_per_document * config.samples
+    draws = uniform(config.seed, batch.documents, rows, rules.max_length)
 
-    def choose(log_probs: Tensor, rows: Tensor) -> Tensor:
-        return draw(log_probs / config.temperature, next(steps)[rows])
+    def drawn(numbers: NDArray[np.float64], times: int) -> Found:
+        steps = iter(torch.from_numpy(numbers).to(batch.source.device).T)
 
-    return together(grow(repeated, batch, rules, choose), config.samples)
+        def choose(log_probs: Tensor, rows: Tensor) -> Tensor:
+            return draw(log_probs / config.temperature, next(steps)[rows])
+
+        return grow(Repeated(model, times), batch, rules, choose)
+
+    return in_portions(draws, config.samples, drawn)

@@ -75,7 +75,7 @@ def test_samples_of_the_model_itself_are_stated_as_confidences(exported: Path) -
     assert not plain.calibrated
     assert not predictor.load(exported).states_confidence
     # Settings of greedy search do not count for another strategy.
-    assert plain.settings["decode"]["max_phrase"] is None
+    assert plain.settings["decode"].get("max_phrase") is None
 
 
 def test_it_copies_words_that_are_not_in_the_vocabulary(pair: Pair) -> None:

@@ -124,7 +124,8 @@ def test_a_signal_stops_with_a_checkpoint_and_its_exit_code(
     "stages",
     [
         "[{epochs=4, batch_size=8, accumulate=2, select='all.F1@O'}]",
-        STAGES["self_critical"].replace("updates=40", "updates=10"),
+        # Few updates: rounding grows with each of them, until it changes a token that is drawn.
+        STAGES["self_critical"].replace("updates=40", "updates=4"),
     ],
     ids=["nll", "self_critical"],
 )

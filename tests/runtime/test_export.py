@@ -16,7 +16,7 @@ from keywright.export.run import TOLERANCE, ParityError, export
 from keywright.runtime.folder import read_manifest
 from tests.models.conftest import DOCUMENTS, TINY
 from tests.runs import untrained_run
-from tests.runtime.models import MORE, NAMES, make_pair, phrases
+from tests.runtime.models import BABBLE, MORE, NAMES, make_pair, phrases
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +126,11 @@ def test_options_that_greedy_decoding_shares_with_the_strategy_are_kept(tmp_path
         run, decode="greedy", settings=["max_phrases=2", "max_phrase=2"]
     ).predict(MORE)
     assert phrases(runtime.load(tmp_path / "new").predict(MORE)) == phrases(torch_greedy)
+
+
+def test_a_transformer_with_a_copy_attention_of_its_own_is_exported(tmp_path: Path) -> None:
+    model = {"name": "transformer_one2set", **TINY["transformer_one2set"], "own_pointer": True}
+    run = untrained_run(tmp_path / "run", DOCUMENTS, model, {"name": "greedy", **BABBLE})
+    export(run, tmp_path / "new")
+    same = phrases(predictor.load(run).predict(MORE))
+    assert phrases(runtime.load(tmp_path / "new").predict(MORE)) == same

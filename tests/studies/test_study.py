@@ -99,6 +99,19 @@ def test_a_system_that_starts_from_another_follows_it(definition: Path, tmp_path
     assert f'initial = "{longer.output}"' in config
 
 
+def test_copies_by_kpdrop_are_documents_that_are_read(definition: Path, tmp_path: Path) -> None:
+    def work() -> float:
+        plan = planned(definition, tmp_path / "run")
+        return next(step.work for step in plan.steps if step.name == "train Longer")
+
+    before = work()
+    text = definition.read_text()
+    for mode, factor in (("replace", 1), ("augment", 2)):
+        setting = f"""'data.kpdrop={{mode="{mode}"}}'"""
+        definition.write_text(text.replace('epochs=3"', f'epochs=3", {setting}'))
+        assert work() == factor * before > 0
+
+
 def test_seeds_are_trained_one_by_one(definition: Path, tmp_path: Path) -> None:
     definition.write_text("seeds = [1, 2]\n" + definition.read_text())
     plan = planned(definition, tmp_path / "run")

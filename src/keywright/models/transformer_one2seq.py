@@ -1,7 +1,7 @@
 """Transformer One2Seq: an encoder-decoder with copying that writes all phrases as one sequence.
 
 The baseline of Ye et al. (2021), One2Set: pre-norm layers, one embedding for source and target; the
-copy attention is the first head of the last layer's cross attention.
+copy attention is the first head of the last layer's cross attention, unless `own_pointer` is set.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Config:
     encoder_layers: Count = 6
     decoder_layers: Count = 6
     dropout: Fraction = 0.1
+    own_pointer: bool = False  # a copy attention of its own, of full width
 
     def __post_init__(self) -> None:
         self.shape(1)
@@ -54,6 +55,7 @@ class TransformerOne2Seq(One2Seq):
             WordEncoder(config.shape(config.encoder_layers), vocabulary),
             config.shape(config.decoder_layers),
             vocabulary,
+            own_pointer=config.own_pointer,
         )
 
 

@@ -196,6 +196,7 @@ class TransformerOne2Set(One2Set):
             config.shape(config.decoder_layers),
             vocabulary,
             codes=config.slots,
+            own_pointer=config.own_pointer,
         )
         self.settings = config
 

@@ -360,14 +360,15 @@ def _size(path: str, most: int | None = None) -> int:
 
 
 def _documents_read(config: Config) -> float:
-    """How many documents training reads, unless it stops early."""
+    """How many documents training reads, copies included, unless it stops early."""
+    copies = 2 if config.data.kpdrop.mode == "augment" else 1
     total = 0.0
     for stage in config.train.stage:
         bounds = [stage.updates * stage.batch_size] if stage.updates else []
         if stage.epochs:
             bounds.append(stage.epochs * _training_documents(config))
         total += min(bounds, default=0)
-    return total
+    return copies * total
 
 
 def _training_documents(config: Config) -> int:

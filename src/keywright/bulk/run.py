@@ -134,16 +134,16 @@ def _run(request: Request, chosen: Any, manifest: Manifest, report: Report) -> S
     problems: list[str] = []
     made: Generator[Made, None, None] = chosen.run(task, shards, request.resources)
     with closing(made):
-        for one in made:
-            if one.problem is not None:
-                problems.append(one.problem)
+        for shard in made:
+            if shard.problem is not None:
+                problems.append(shard.problem)
                 if len(problems) >= MOST_PROBLEMS:
                     break
                 continue
             status = status._replace(
                 shards_done=status.shards_done + 1,
-                documents_done=status.documents_done + one.documents,
-                failures=status.failures + one.failures,
+                documents_done=status.documents_done + shard.documents,
+                failures=status.failures + shard.failures,
             )
             report(status)
     if problems:

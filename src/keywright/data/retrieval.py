@@ -83,7 +83,7 @@ class Index:
         self._titles: dict[str, list[int]] = {}
         self._ids: dict[str, list[int]] = {}
         self._numbers: dict[str, int] = {}
-        rows = [self._add(one) for one in found]
+        rows = [self._add(entry) for entry in found]
         _require_any(len(rows), path)
         self._sizes = np.array([len(row) for row in rows])
         numbers = np.concatenate(rows)
@@ -94,14 +94,14 @@ class Index:
     def __len__(self) -> int:
         return len(self.keyphrases)
 
-    def _add(self, one: Entry) -> NDArray[np.int32]:
+    def _add(self, entry: Entry) -> NDArray[np.int32]:
         place = len(self.keyphrases)
-        self.keyphrases.append(one.keyphrases)
-        if one.title:
-            self._titles.setdefault(one.title, []).append(place)
-        if one.id is not None:
-            self._ids.setdefault(one.id, []).append(place)
-        numbers = [self._numbers.setdefault(w, len(self._numbers)) for w in one.words.split()]
+        self.keyphrases.append(entry.keyphrases)
+        if entry.title:
+            self._titles.setdefault(entry.title, []).append(place)
+        if entry.id is not None:
+            self._ids.setdefault(entry.id, []).append(place)
+        numbers = [self._numbers.setdefault(w, len(self._numbers)) for w in entry.words.split()]
         return np.array(numbers, dtype=np.int32)
 
     def similar(self, document: Document, count: int, same: float) -> list[Similar]:

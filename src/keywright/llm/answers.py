@@ -27,7 +27,7 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _AROUND = " \t\r\n\"'`*_[]{}“”‘’.,;:"
-# How sentences about the answer begin. A phrase seldom does, and none has so many words.
+# How sentences about the answer begin. A phrase seldom does, and none is as long.
 _COMMENT = re.compile(
     r"(?:sure|certainly|okay|here (?:are|is)|these (?:are|keyphrases)|this (?:is|document|paper)|"
     r"the (?:key|following|document|text|paper|answer)|note(?: that|:)|"

@@ -136,7 +136,9 @@ class KGKEKRM(OneByOne):
         if self.index is None:
             raise DataError("kg_ke_kr_m: the model has no retrieval index; load it from its run")
         config = self.config
-        return [self.index.similar(one, config.retrieved, config.same) for one in documents]
+        return [
+            self.index.similar(document, config.retrieved, config.same) for document in documents
+        ]
 
     def _read_retrieved(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """States [B, K, M] of the words of retrieved phrases, and where they are real [B, K].
@@ -254,7 +256,7 @@ class KGKEKRM(OneByOne):
 
     def retrieved_phrases(self, batch: Batch) -> list[Phrases]:
         return [
-            [(phrase, one.score) for one in found for phrase in one.keyphrases]
+            [(phrase, similar.score) for similar in found for phrase in similar.keyphrases]
             for found in self.retrieve(batch.documents)
         ]
 

@@ -127,11 +127,11 @@ def state_clouds(name: str, title: str, found: Sequence[Projection], series: int
         name,
         title,
         ("steps after a delimiter", "states", "mean cosine of two states"),
-        tuple((count(one.step), count(len(one.rows)), number(one.similarity, 3)) for one in found),
+        tuple((count(p.step), count(len(p.rows)), number(p.similarity, 3)) for p in found),
     )
     described = "; ".join(
-        f"{one.step} after a delimiter: {len(one.rows):,} states, mean cosine {one.similarity:.3f}"
-        for one in found
+        f"{p.step} after a delimiter: {len(p.rows):,} states, mean cosine {p.similarity:.3f}"
+        for p in found
     )
     return as_figure(drawing, table, f"{described or 'Too few states for a layout'}.")
 

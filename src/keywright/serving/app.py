@@ -203,7 +203,7 @@ class Service:
 
     async def _process(self, asked: Sequence[Asked]) -> list[Found]:
         """Long requests must not delay short ones."""
-        size = sum(len(one.document.text) for one in asked)
+        size = sum(len(request.document.text) for request in asked)
         limits = self.settings.limits
         if size > limits.long_characters or len(asked[0].terms) > limits.short_terms:
             return await self.lane.submit(asked)

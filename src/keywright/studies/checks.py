@@ -102,7 +102,7 @@ def _system_problems(study: Study, system: System, place: str) -> Iterator[Probl
 def _reproduction_problems(study: Study, system: System, place: str) -> Iterator[Problem]:
     printed = [other.name for other in study.systems if other.published]
     for decoder, name in system.reproduces.items():
-        known = [one.name for one in study.decoders_of(system)]
+        known = [decoder.name for decoder in study.decoders_of(system)]
         yield from unknown("decoder", decoder, known, f"{place}.reproduces")
         yield from unknown("system with published scores", name, printed, f"{place}.reproduces")
 

@@ -252,9 +252,9 @@ def _overlap(results: Results, spec: FigureSpec) -> Iterator[Figure]:
             found = [overlaps.overlap(panel, a, b, part) for part in SPLIT_PARTS]
             title = _on(f"{a} and {b}: agreement", dataset, datasets)
             yield drawings.agreement_bars(found, name, title)
-            for one in found:
-                title = _on(f"{a} and {b}: shared {one.part} phrases", dataset, datasets)
-                yield comparisons.shared_bars(one, f"{name}-{one.part}", title)
+            for shared in found:
+                title = _on(f"{a} and {b}: shared {shared.part} phrases", dataset, datasets)
+                yield comparisons.shared_bars(shared, f"{name}-{shared.part}", title)
 
 
 def _states(results: Results, spec: FigureSpec) -> Iterator[Figure]:

@@ -148,24 +148,24 @@ class _Scheduler:
             )
 
     def _collect(self) -> None:
-        for one in list(self.running):
-            code = one.process.poll()
+        for running in list(self.running):
+            code = running.process.poll()
             if code is None:
-                self.watch("running", one.step, one.seconds)
+                self.watch("running", running.step, running.seconds)
                 continue
-            self.running.remove(one)
+            self.running.remove(running)
             if code == 0:
-                self._record(one)
-                self.watch("finished", one.step, one.seconds)
+                self._record(running)
+                self.watch("finished", running.step, running.seconds)
             else:
-                self.watch("failed", one.step, one.seconds)
-                self.failure = self.failure or self._failed(one.step, code)
+                self.watch("failed", running.step, running.seconds)
+                self.failure = self.failure or self._failed(running.step, code)
 
-    def _record(self, one: _Process) -> None:
-        step = one.step
+    def _record(self, running: _Process) -> None:
+        step = running.step
         before = self.plan.folder / STEPS / f"{step.key}.json"
         before.parent.mkdir(exist_ok=True)
-        made = Record(step.name, one.seconds, step.work, step.model, step.kind)
+        made = Record(step.name, running.seconds, step.work, step.model, step.kind)
         with atomic_write(before) as file:
             cast(IO[str], file).write(msgspec.json.encode(made).decode())
 
@@ -177,10 +177,10 @@ class _Scheduler:
 
     def _stop(self) -> None:
         """Let the running steps write their checkpoints."""
-        for one in self.running:
-            one.process.send_signal(signal.SIGINT)
-        for one in self.running:
-            one.process.wait()
+        for running in self.running:
+            running.process.send_signal(signal.SIGINT)
+        for running in self.running:
+            running.process.wait()
         self.running.clear()
 
 

@@ -170,7 +170,10 @@ def evaluate(
 
 
 def resolve(metrics: Iterable[str] | None, protocol: Protocol) -> list[Metric]:
-    """Metrics by name; `all` (also None) and `standard` are the lists of the protocol."""
+    """Metrics by name; `all` (also None) and `standard` are the lists of the protocol.
+
+    An error if there is no such metric, or the protocol lacks what it needs.
+    """
     found: list[Metric] = []
     for name in ["all"] if metrics is None else metrics:
         if name == "all":
@@ -181,6 +184,8 @@ def resolve(metrics: Iterable[str] | None, protocol: Protocol) -> list[Metric]:
             found.append(Metric.parse(name))
     if not found:
         raise KeywrightError("no metric was given; leave out --metrics to get all of them")
+    for metric in found:
+        metric.definition.columns(metric, protocol.rules)
     return found
 
 

@@ -355,6 +355,7 @@ def test_incomplete_files_of_a_killed_process_are_removed(make: Make, tmp_path: 
         ("model.dropout=1.5", r"model\.dropout: expected float < 1\.0"),
         ("train.stage[0].objective=nlll", r"train\.stage\[0\]\.objective\.name: unknown objective"),
         ("train.stage[0].select=F1", r"train\.stage\[0\]\.select: "),
+        ("train.stage[0].select=all.SemF1", r"train\.stage\[0\]\.select: .*--protocol kpeval"),
         ("train.stage[0].learning_rates={encodr=1.0}", r"learning_rates\.encodr"),
         ("decode.name=greeedy", r"decode\.name: unknown"),
         ("decode={name='greedy', width=3}", r"decode\.width: unknown setting"),

@@ -454,12 +454,14 @@ def _write(path: Path, text: str) -> None:
 
 
 def ordered(steps: Sequence[Step]) -> list[Step]:
-    """The steps in an order in which each comes after those that it needs."""
-    left = {step.key: step for step in steps}
+    """The steps in an order in which each comes after those that it needs.
+
+    Of steps that could be next to each other, those that others wait for come first.
+    """
+    needed = {need for step in steps for need in step.needs}
+    left = {step.key: step for step in sorted(steps, key=lambda step: step.key not in needed)}
     found: list[Step] = []
     while left:
-        ready = [step for step in left.values() if not any(need in left for need in step.needs)]
-        found += ready
-        for step in ready:
-            del left[step.key]
+        key = next(step.key for step in left.values() if not left.keys() & set(step.needs))
+        found.append(left.pop(key))
     return found

@@ -87,7 +87,8 @@ class Data:
 
     train: tuple[str, ...]
     valid: tuple[str, ...] = ()
-    train_documents: Count | None = None  # use only the first ones; all by default
+    train_skip: Natural = 0  # documents to leave out first, such as those to validate on
+    train_documents: Count | None = None  # use only the first ones after those; all by default
     valid_documents: Count = 1000
     in_memory: bool = True  # False: the documents are kept in a temporary file
     vocabulary: Part = field(default_factory=lambda: Part("words"))

@@ -113,6 +113,20 @@ def test_copies_by_kpdrop_are_documents_that_are_read(definition: Path, tmp_path
         assert work() == factor * before > 0
 
 
+def test_documents_that_are_left_out_take_no_time(definition: Path, tmp_path: Path) -> None:
+    def work(*settings: str) -> float:
+        text = original.replace('epochs=3"', ", ".join(('epochs=3"', *map(repr, settings))))
+        definition.write_text(text)
+        plan = planned(definition, tmp_path / "run")
+        return next(step.work for step in plan.steps if step.name == "train Longer")
+
+    original = definition.read_text()
+    few = work("data.train_documents=4")
+    assert work("data.train_documents=4", "data.train_skip=2") == few
+    documents = round(4 * work() / few)
+    assert work(f"data.train_skip={documents - 2}") == few / 2
+
+
 def test_seeds_are_trained_one_by_one(definition: Path, tmp_path: Path) -> None:
     definition.write_text("seeds = [1, 2]\n" + definition.read_text())
     plan = planned(definition, tmp_path / "run")

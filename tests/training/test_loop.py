@@ -376,6 +376,25 @@ def test_a_missing_data_file_leaves_no_run_folder(make: Make, tmp_path: Path, pa
     assert not (tmp_path / "r").exists()
 
 
+def test_documents_to_validate_on_may_be_left_out_of_training(make: Make, tmp_path: Path) -> None:
+    path = str(tmp_path / "train.jsonl")
+    one_file = (f'data.valid=["{path}"]', "data.valid_documents=6", "data.train_skip=6")
+    train(make(*one_file), tmp_path / "all")
+    manifest = runs.read(tmp_path / "all")[2]
+    assert manifest.valid == corpus.read([path], 6).digest
+    assert manifest.train == corpus.digest(corpus.read([path]).documents[6:])
+
+    train(make("data.train_skip=6", "data.train_documents=20"), tmp_path / "twenty")
+    manifest = runs.read(tmp_path / "twenty")[2]
+    assert manifest.train == corpus.digest(corpus.read([path]).documents[6:26])
+
+    with pytest.raises(
+        DataError, match=r"data\.train: its files have no more than the 30 documents"
+    ):
+        train(make("data.train_skip=30"), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
 def test_documents_without_keyphrases_are_an_error(make: Make, tmp_path: Path) -> None:
     (tmp_path / "train.jsonl").write_text('{"title": "a", "abstract": "b", "keywords": []}\n')
     with pytest.raises(DataError, match=r"data\.train: none of its documents has a keyphrase"):

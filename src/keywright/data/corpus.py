@@ -38,15 +38,21 @@ def digest(documents: Iterable[Document]) -> Digest:
 
 
 def read(
-    paths: Sequence[str], most: int | None = None, *, in_memory: bool = True, need_gold: bool = True
+    paths: Sequence[str],
+    most: int | None = None,
+    *,
+    skip: int = 0,
+    in_memory: bool = True,
+    need_gold: bool = True,
 ) -> Corpus:
-    """The first `most` documents of the files."""
+    """The first `most` documents of the files after the first `skip`."""
+    end = None if most is None else skip + most
     encode = msgspec.json.Encoder().encode
     sha = hashlib.sha256()
 
     def hashed() -> Iterator[Document]:
         files = (read_documents(path, need_gold=need_gold) for path in paths)
-        for document in islice(chain.from_iterable(files), most):
+        for document in islice(chain.from_iterable(files), skip, end):
             sha.update(encode(document) + b"\n")
             yield document
 

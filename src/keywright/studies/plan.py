@@ -372,12 +372,13 @@ def _documents_read(config: Config) -> float:
 
 
 def _training_documents(config: Config) -> int:
-    most = config.data.train_documents
+    skip, most = config.data.train_skip, config.data.train_documents
+    end = None if most is None else skip + most
     total = 0
     for path in config.data.train:
-        if most is None or total < most:
-            total += _size(path, None if most is None else most - total)
-    return total
+        if end is None or total < end:
+            total += _size(path, None if end is None else end - total)
+    return max(total - skip, 0)
 
 
 @cache

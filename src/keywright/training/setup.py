@@ -66,6 +66,7 @@ def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> S
         config.data.train,
         config.data.train_documents,
         targets,
+        skip=config.data.train_skip,
         in_memory=config.data.in_memory,
         need_gold=not runs.model_class(config).unlabelled,
     )
@@ -116,10 +117,13 @@ def _read(
     most: int | None,
     targets: Targets,
     *,
+    skip: int = 0,
     in_memory: bool = True,
     need_gold: bool = True,
 ) -> Corpus:
-    found = corpus.read(paths, most, in_memory=in_memory, need_gold=need_gold)
+    found = corpus.read(paths, most, skip=skip, in_memory=in_memory, need_gold=need_gold)
+    if skip and paths and not found.documents:
+        raise DataError(f"{name}: its files have no more than the {skip:,} documents to leave out")
     if paths and not any(map(targets.any, found.documents)):
         raise DataError(f"{name}: none of its documents has a keyphrase to learn from")
     return found

@@ -157,3 +157,13 @@ def test_predictions_become_synthetic_labels(keywright: Run, tmp_path: Path) -> 
     [record] = [json.loads(line) for line in out.read_text().splitlines()]
     assert record["id"] == "0"
     assert record["keyphrases"] == ["heat pumps warm houses"]
+
+
+def test_labels_without_any_phrase_are_an_error(keywright: Run, tmp_path: Path) -> None:
+    documents, predicted, out = (tmp_path / f"{name}.jsonl" for name in ("d", "p", "out"))
+    documents.write_text('{"id": "0", "title": "", "body": "Heat pumps warm houses."}\n')
+    predicted.write_text('{"document_id": "0", "phrases": []}\n')
+    done = keywright("data", "label", documents, predicted, out)
+    assert done.returncode == 2
+    assert "p.jsonl: has no phrase for any of the documents" in done.stderr
+    assert not out.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,32 @@ reproduces = {{ own = "Paper" }}
 datasets = ["test"]
 
 [[systems]]
+name = "Pupil"
+config = "{folder}/recurrent.toml"
+start = "Recurrent"
+labels = ["first words", "its own"]
+datasets = ["test"]
+
+[[systems]]
 name = "Rewarded"
 config = "{folder}/rewarded.toml"
 start = "Recurrent"
 scorer = "FB"
 seeds = [1, 2]
 datasets = ["test"]
+
+[[labels]]
+name = "first words"
+system = "First phrases"
+documents = "{folder}/unlabelled.jsonl"
+most = 1
+
+[[labels]]
+name = "its own"
+system = "Recurrent"
+documents = "{folder}/train.jsonl"
+first = 6
+skip = 12
 
 [[scorers]]
 name = "FB"
@@ -187,12 +208,15 @@ def definition(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def everything(definition: Path) -> Path:
-    """The same study with a scorer, rewards, and every kind of table and figure."""
+    """The same study with a scorer, rewards, labels, and every kind of table and figure."""
     folder = definition.parent
+    texts = map(json.loads, (folder / "valid.jsonl").read_text().splitlines())
+    plain = ({key: text[key] for key in text if key != "keyphrases"} for text in texts)
+    (folder / "unlabelled.jsonl").write_text("".join(json.dumps(text) + "\n" for text in plain))
     table = tiny(folder)
     table["model"] = {"name": "cat_seq", "embedding": 8, "encoder": 8, "decoder": 8}
     table["data"]["mark_absent"] = True
-    table["decode"] = {"name": "greedy", "max_length": 12}
+    table["decode"] = {"name": "sample", "max_length": 12}  # hardly trained, greedy search is empty
     (folder / "recurrent.toml").write_text(configs.to_toml(configs.parse(table)))
     objective = {"name": "self_critical", "reward": "fb"}
     table["train"]["stage"] = [{"objective": objective, "updates": 2, "batch_size": 4}]

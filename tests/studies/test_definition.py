@@ -116,11 +116,21 @@ def test_a_cycle_is_an_error(definition: Path) -> None:
         ('start = "Recurrent"', "", 'system = "Rewarded"', "is a cycle: Rewarded -> Rewarded"),
         ("skip = 12", "skip = 99", "skip = 99", "has no more than 99 documents"),
         ("/scorer.toml", "/config.toml", "config.toml", "unknown setting"),
+        ('"its own"]', '"its won"]', '"its won"]', "did you mean 'its own'"),
+        ('start = "Recurrent"\nlabels', "labels", 'system = "Pupil"', "is a cycle: Pupil -> Pupil"),
+        ('system = "First phrases"', 'system = "Paper"', 'system = "Paper"', "that can predict"),
+        (
+            'system = "First phrases"',
+            'system = "First phrases"\ndecoder = "beam"',
+            'decoder = "beam"',
+            "decoder 'beam'",
+        ),
+        ("/unlabelled.jsonl", "/gone.jsonl", "gone.jsonl", "gone.jsonl"),
         ('theirs = { test = "Paper" }', 'theirs = { tset = "Paper" }', "series", "'tset'"),
         ('"Short", "First phrases"]', '"Short"]', 'kind = "overlap"', "needs 2 systems"),
     ],
 )
-def test_mistakes_about_scorers_and_figures(
+def test_mistakes_about_scorers_labels_and_figures(
     everything: Path, old: str, new: str, where: str, message: str
 ) -> None:
     text = everything.read_text()
@@ -128,7 +138,7 @@ def test_mistakes_about_scorers_and_figures(
     text = text.replace(old, new)
     if "cycle" in message:
         text = text.replace('system = "Recurrent"', where)
-        where = 'scorer = "FB"'
+        where = 'scorer = "FB"' if "Rewarded" in where else "labels = ["
     everything.write_text(text)
     with pytest.raises(ConfigError) as error:
         load(everything)

@@ -13,7 +13,10 @@ from typer.testing import CliRunner
 pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
+from keywright import config as configs
+from keywright import runs
 from keywright.cli import app
+from keywright.data.documents import read_documents
 from keywright.studies import figures, loading, output, results, tables
 from keywright.studies import plan as plans
 from keywright.studies.plan import STEPS, Plan
@@ -53,6 +56,18 @@ def test_every_kind_of_table_and_figure(everything: Path, tmp_path: Path) -> Non
     scorer = next(step for step in plan.steps if step.name == "train FB")
     assert f'scorer = "{scorer.output}"' in plan.configs[Path(rewarded.command[1])]
 
+    # The pupil learns from nothing but what was predicted.
+    assert order.index("label its own with Recurrent") < order.index("train Pupil")
+    pupil = next(step for step in plan.steps if step.name == "train Pupil")
+    labelled = [step for step in plan.steps if step.kind == "label"]
+    config = configs.load(pupil.command[1])
+    assert config.data.train == tuple(str(step.output) for step in labelled)
+    first, own = (list(read_documents(step.output)) for step in labelled)
+    assert [len(document.keyphrases or ()) for document in first] == [1] * 10
+    assert len(own) <= 6
+    read = msgspec.json.decode((pupil.output / runs.MANIFEST).read_bytes())["train"]
+    assert read["documents"] == len(first) + len(own)
+
     assert (
         "±"
         in dict(zip(made["main"].columns, texts(made["main"])[-1], strict=True))[
@@ -86,6 +101,7 @@ def test_every_kind_of_table_and_figure(everything: Path, tmp_path: Path) -> Non
         "Longer",
         "First phrases",
         "Recurrent",
+        "Pupil",
         "Rewarded",
     ]
 

@@ -133,10 +133,13 @@ def label(
 
     Documents without a prediction are left out.
     """
+    from itertools import chain
+
     import msgspec
 
     from keywright.data.documents import read_documents
     from keywright.data.writers import write_documents
+    from keywright.errors import DataError
     from keywright.evaluate import pair
     from keywright.progress import progress
 
@@ -146,7 +149,12 @@ def label(
         for document, prediction in pair(progress(plain, "Labelling"), predictions, "auto")
         if prediction.texts
     )
-    count = write_documents(labelled, output)
+    first = next(labelled, None)
+    if first is None:
+        raise DataError(
+            "has no phrase for any of the documents, so none can be labelled", predictions
+        )
+    count = write_documents(chain([first], labelled), output)
     typer.echo(f"{output}: {count:,} documents", err=True)
 
 

@@ -112,7 +112,7 @@ def _show_plan(plan: Plan, jobs: int) -> None:
 def _default_rate(step: Step) -> float:
     if step.kind == "train":
         return _TRAINED.get(step.model, _SLOWEST)
-    return (_PAIRED if step.kind == "pairs" else _PREDICTED) / step.effort
+    return (_PAIRED if step.kind in ("pairs", "label") else _PREDICTED) / step.effort
 
 
 class _Watcher:

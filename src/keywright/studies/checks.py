@@ -13,21 +13,25 @@ from keywright.errors import DataError, KeywrightError
 from keywright.evaluate import resolve
 from keywright.predictor import DEFAULT, EXTRACTORS, PRETRAINED
 from keywright.studies.definition import (
+    OWN,
     DataSet,
     Decoder,
     Excerpt,
     FigureSpec,
+    Labels,
     Scorer,
     Study,
     System,
     TableSpec,
     config_of,
     fb_stages,
+    is_extractor,
     scorer_config_of,
 )
 from keywright.studies.drawable import figure_problems
 from keywright.studies.problems import Problem, unknown
 
+_Named = System | DataSet | Decoder | TableSpec | FigureSpec | Scorer | Labels
 _NAME = re.compile(r"[^/\\\x00-\x1f]{1,80}")
 
 
@@ -38,6 +42,8 @@ def problems(study: Study) -> Iterator[Problem]:
         yield from _system_problems(study, system, f"systems[{number}]")
     for number, scorer in enumerate(study.scorers):
         yield from _scorer_problems(study, scorer, f"scorers[{number}]")
+    for number, labels in enumerate(study.labels):
+        yield from _labels_problems(study, labels, f"labels[{number}]")
     yield from _cycles(study)
     for number, dataset in enumerate(study.datasets):
         yield from _dataset_problems(study, dataset, f"datasets[{number}]")
@@ -48,16 +54,17 @@ def problems(study: Study) -> Iterator[Problem]:
 
 
 def _name_problems(study: Study) -> Iterator[Problem]:
-    groups: dict[str, Sequence[System | DataSet | Decoder | TableSpec | FigureSpec | Scorer]] = {
+    groups: dict[str, Sequence[_Named]] = {
         "systems": study.systems,
         "datasets": study.datasets,
         "decoders": study.decoders,
         "tables": study.tables,
         "figures": study.figures,
         "scorers": study.scorers,
+        "labels": study.labels,
     }
     for group, members in groups.items():
-        if not members and group not in ("figures", "scorers"):
+        if not members and group not in ("figures", "scorers", "labels"):
             yield group, "is empty; a study needs at least one"
         names = [member.name for member in members]
         for number, name in enumerate(names):
@@ -77,8 +84,11 @@ def _system_problems(study: Study, system: System, place: str) -> Iterator[Probl
         )
     if system.trained:
         yield from _config_problems(study, system, place)
-    elif system.set or system.start or system.seeds or system.scorer:
-        yield f"{place}.name", "only a system with a `config` has `set`, `start`, `scorer`, `seeds`"
+    elif system.set or system.start or system.seeds or system.scorer or system.labels:
+        yield (
+            f"{place}.name",
+            "only a system with a `config` has `set`, `start`, `scorer`, `labels`, `seeds`",
+        )
     if system.model is not None and not _is_model(system.model):
         known = [DEFAULT, *parts.names(EXTRACTORS)]
         yield (
@@ -113,7 +123,11 @@ def _config_problems(study: Study, system: System, place: str) -> Iterator[Probl
     except KeywrightError as error:
         yield f"{place}.config", str(error)
         return
-    for path in (*config.data.train, *config.data.valid):
+    known = [labels.name for labels in study.labels]
+    for name in system.labels:
+        yield from unknown("labels", name, known, f"{place}.labels")
+    learnt = () if system.labels else config.data.train
+    for path in (*learnt, *config.data.valid):
         if not Path(path).exists():
             yield (
                 f"{place}.config",
@@ -144,30 +158,46 @@ def _scorer_problems(study: Study, scorer: Scorer, place: str) -> Iterator[Probl
             yield from _excerpt_problems(excerpt, f"{place}.{key}")
 
 
+def _labels_problems(study: Study, labels: Labels, place: str) -> Iterator[Problem]:
+    known = [system.name for system in study.systems if system.trained or system.model]
+    yield from unknown("system that can predict", labels.system, known, f"{place}.system")
+    chosen = [other for other in study.systems if other.name == labels.system]
+    decoders = (
+        [] if any(map(is_extractor, chosen)) else [decoder.name for decoder in study.decoders]
+    )
+    yield from unknown("decoder", labels.decoder, [OWN, *decoders], f"{place}.decoder")
+    yield from _excerpt_problems(labels, place, need_gold=False)
+
+
 def _cycles(study: Study) -> Iterator[Problem]:
-    """Systems that wait for themselves: by their start, or by what their scorer learns from."""
+    """Systems that wait for themselves: for their start, their scorer or their labels."""
     names = [system.name for system in study.systems]
     scored = {scorer.name: scorer.system for scorer in study.scorers}
-    before = {
-        system.name: [
-            name for name in (system.start, scored.get(system.scorer or "")) if name in names
-        ]
+    labelled = {labels.name: labels.system for labels in study.labels}
+    # What each system waits for, and the setting that says so.
+    before: dict[str, dict[str | None, str]] = {
+        system.name: {
+            **dict.fromkeys(map(labelled.get, system.labels), "labels"),
+            scored.get(system.scorer or ""): "scorer",
+            system.start: "start",
+        }
         for system in study.systems
     }
-    for number, system in enumerate(study.systems):
-        circle = _circle([system.name], before)
+    waits = {name: [other for other in names if other in before[name]] for name in names}
+    for number, name in enumerate(names):
+        circle = _circle([name], waits)
         if circle is not None:
-            key = "start" if system.start else "scorer"
+            key = before[name][circle[1]]
             shown = " -> ".join(circle)
             yield f"systems[{number}].{key}", f"is a cycle: {shown}; one of them must be first"
 
 
-def _circle(chain: list[str], before: Mapping[str, Sequence[str]]) -> list[str] | None:
-    """A way from the last of a chain back into the chain."""
-    for name in before[chain[-1]]:
-        if name in chain:
+def _circle(chain: list[str], waits: Mapping[str, Sequence[str]]) -> list[str] | None:
+    """A way from the last of a chain back to its first."""
+    for name in waits[chain[-1]]:
+        if name == chain[0]:
             return [*chain, name]
-        found = _circle([*chain, name], before)
+        found = None if name in chain else _circle([*chain, name], waits)
         if found is not None:
             return found
     return None
@@ -181,9 +211,9 @@ def _dataset_problems(study: Study, dataset: DataSet, place: str) -> Iterator[Pr
     yield from _excerpt_problems(dataset, place)
 
 
-def _excerpt_problems(excerpt: Excerpt, place: str) -> Iterator[Problem]:
+def _excerpt_problems(excerpt: Excerpt, place: str, *, need_gold: bool = True) -> Iterator[Problem]:
     try:
-        documents = read_documents(excerpt.documents, need_gold=True)
+        documents = read_documents(excerpt.documents, need_gold=need_gold)
         if next(islice(documents, excerpt.skip, None), None) is None:
             yield f"{place}.skip", f"{excerpt.documents} has no more than {excerpt.skip} documents"
     except DataError as error:

@@ -28,6 +28,7 @@ class System:
     set: tuple[str, ...] = ()  # settings of the config
     start: str | None = None  # another trained system, from whose best weights training starts
     scorer: str | None = None  # what its reward `fb` asks
+    labels: tuple[str, ...] = ()  # what it learns from, instead of the `data.train` of its config
     seeds: tuple[Natural, ...] | None = None  # by default those of the study
     decoders: tuple[str, ...] | None = None  # by default all of the study
     datasets: tuple[str, ...] = ()  # what it is tested on; by default all
@@ -67,6 +68,16 @@ class Scorer:
     train: Excerpt
     valid: Excerpt | None = None
     set: tuple[str, ...] = ()  # settings of the config
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels(Excerpt):
+    """Documents whose keyphrases are those that a system predicts, to learn from them."""
+
+    name: str
+    system: str
+    decoder: str = OWN  # OWN: as the config of the system says
+    most: Count = 5  # phrases of a document
 
 
 @dataclass(frozen=True)
@@ -146,6 +157,7 @@ class Study:
     tables: tuple[TableSpec, ...] = (TableSpec("main"),)
     figures: tuple[FigureSpec, ...] = ()
     scorers: tuple[Scorer, ...] = ()
+    labels: tuple[Labels, ...] = ()
 
     def system(self, name: str) -> System:
         return next(system for system in self.systems if system.name == name)
@@ -155,6 +167,13 @@ class Study:
 
     def scorer(self, name: str) -> Scorer:
         return next(scorer for scorer in self.scorers if scorer.name == name)
+
+    def labels_named(self, name: str) -> Labels:
+        return next(labels for labels in self.labels if labels.name == name)
+
+    def decoder(self, name: str) -> Decoder:
+        """The decoder of a name; OWN need not be listed."""
+        return next((d for d in self.decoders if d.name == name), Decoder(OWN))
 
     def protocol_of(self, dataset: DataSet) -> str:
         return dataset.protocol or self.protocol

@@ -31,6 +31,7 @@ from keywright.studies.definition import (
     DataSet,
     Decoder,
     Excerpt,
+    Labels,
     Study,
     System,
     config_of,
@@ -41,7 +42,7 @@ from keywright.types import Document
 
 DIGITS = 12
 RUNS, PREDICTIONS, CONFIGS, DOCUMENTS, STEPS = "runs", "predictions", "configs", "data", "steps"
-PAIRS, STATES = "pairs", "states"
+PAIRS, STATES, LABELS = "pairs", "states", "labels"
 SCORER = "scorer"
 """What stands for the model of a step that trains a scorer."""
 _PAIRS = 5  # pairs per document, for an estimate: 5,000 documents gave 25,570 in docs/results.md
@@ -52,7 +53,7 @@ _BLOCK = 1 << 20
 class Step:
     """A command that makes one thing, and is repeated after an interruption to complete it."""
 
-    kind: Literal["train", "predict", "pairs", "states"]
+    kind: Literal["train", "predict", "pairs", "states", "label"]
     name: str
     key: str
     command: tuple[str, ...]  # arguments of keywright
@@ -73,6 +74,26 @@ class Cell:
     dataset: str
     predictions: Path
     given: bool = False  # predictions of somebody else
+
+
+@dataclass(frozen=True)
+class _Model:
+    """What `keywright predict --model` takes."""
+
+    name: str
+    digest: str
+    needs: tuple[str, ...]  # keys of the steps that make it
+    kind: str  # models of the same kind are about as fast
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Documents to predict for."""
+
+    name: str
+    path: Path
+    digest: str
+    count: int
 
 
 @dataclass(frozen=True)
@@ -147,20 +168,23 @@ class _Maker:
             for name, file in system.predictions.items():
                 self.cells.append(Cell(system.name, OWN, seed, name, Path(file), given=True))
             return
-        model, key, needs = self._model(system, seed)
+        model = self._model(system, seed)
+        label = _label(self.study, system, seed)
         for decoder in self.study.decoders_of(system):
             for dataset in self.study.datasets_of(system):
-                self._predict(system, seed, decoder, dataset, (model, key, needs))
+                name = dataset.name
+                texts = _Texts(name, self.documents[name], self.digests[name], self.counts[name])
+                made = self._predict(model, label, decoder, texts).output
+                self.cells.append(Cell(system.name, decoder.name, seed, name, made))
 
-    def _model(self, system: System, seed: int) -> tuple[str, str, tuple[str, ...]]:
-        """What `keywright predict --model` takes, its digest, and the steps that make it."""
+    def _model(self, system: System, seed: int) -> _Model:
         if system.trained:
             step = self._train(system, seed)
-            return str(step.output), step.key, (step.key,)
+            return _Model(str(step.output), step.key, (step.key,), system.config or "")
         assert system.model is not None
         path = Path(system.model)
         content = _digest_of(path) if path.is_dir() else __version__
-        return system.model, _key("model", system.model, content), ()
+        return _Model(system.model, _key("model", system.model, content), (), system.model)
 
     def _train(self, system: System, seed: int) -> Step:
         label = _label(self.study, system, seed)
@@ -173,8 +197,7 @@ class _Maker:
         needs: tuple[str, ...] = ()
         if system.start is not None:
             other = self.study.system(system.start)
-            seeds = self.study.seeds_of(other)
-            before = self._train(other, seed if seed in seeds else seeds[0])
+            before = self._train(other, self._seed(other, seed))
             first, *rest = config.train.stage
             stages = (replace(first, initial=str(before.output)), *rest)
             config = replace(config, train=replace(config.train, stage=stages))
@@ -183,8 +206,13 @@ class _Maker:
             scorer = self._scorer(system.scorer)
             config = _asking(config, scorer.output)
             needs = (*needs, scorer.key)
+        labelled = [self._labelled(self.study.labels_named(name), seed) for name in system.labels]
+        if labelled:
+            config = _learning_from(config, labelled)
+            needs = (*needs, *(step.key for step in labelled))
         text = configs.to_toml(config)
-        data = [self._file(path) for path in (*config.data.train, *config.data.valid)]
+        given = () if labelled else config.data.train
+        data = [self._file(path) for path in (*given, *config.data.valid)]
         key = _key("train", _settings(config), *data, *needs)
         output = self.folder / RUNS / f"{label}-{key}"
         written = self.folder / CONFIGS / f"{label}-{key}.toml"
@@ -196,7 +224,7 @@ class _Maker:
             ("train", str(written), "--run", str(output), "--resume"),
             output,
             needs,
-            _documents_read(config),
+            _documents_read(config, sum(step.work for step in labelled) or None),
             config.model.name,
         )
         self.steps.setdefault(key, step)
@@ -261,6 +289,36 @@ class _Maker:
         )
         return self.steps.setdefault(key, step)
 
+    def _labelled(self, labels: Labels, seed: int) -> Step:
+        """The step that gives documents the keyphrases that a system predicts for them."""
+        system = self.study.system(labels.system)
+        documents = self._documents(labels.name, labels)
+        seed = self._seed(system, seed)
+        predict = self._predict(
+            self._model(system, seed),
+            _label(self.study, system, seed),
+            self.study.decoder(labels.decoder),
+            _Texts(labels.name, documents, self._excerpt_digest(labels), _count(labels)),
+        )
+        key = _key("label", predict.key, str(labels.most))
+        output = self.folder / LABELS / f"{labels.name}-{key}.jsonl"
+        command = ("data", "label", str(documents), str(predict.output), str(output))
+        step = Step(
+            "label",
+            predict.name.replace("predict", "label", 1),
+            key,
+            (*command, "--most", str(labels.most)),
+            output,
+            (predict.key,),
+            predict.work,
+        )
+        return self.steps.setdefault(key, step)
+
+    def _seed(self, system: System, seed: int) -> int:
+        """The seed of a system that one with another seed starts or learns from."""
+        seeds = self.study.seeds_of(system)
+        return seed if seed in seeds else seeds[0]
+
     def add_states(self, system: System, dataset: DataSet) -> None:
         """Decoder states of the first seed, for a figure."""
         seed = self.study.seeds_of(system)[0]
@@ -283,43 +341,29 @@ class _Maker:
         self.steps.setdefault(key, step)
         self.states[system.name, dataset.name] = output
 
-    def _predict(
-        self,
-        system: System,
-        seed: int,
-        decoder: Decoder,
-        dataset: DataSet,
-        model: tuple[str, str, tuple[str, ...]],
-    ) -> None:
-        name, digest, needs = model
-        label = _label(self.study, system, seed)
+    def _predict(self, model: _Model, label: str, decoder: Decoder, texts: _Texts) -> Step:
         if decoder.name != OWN:
             label = f"{label}, {decoder.name}"
-        documents = self.documents[dataset.name]
         options: list[str] = []
         if decoder.strategy is not None:
             options += ["--decode", decoder.strategy]
         for setting in decoder.set:
             options += ["--set", setting]
-        key = _key("predict", digest, self.digests[dataset.name], *options)
-        output = self.folder / PREDICTIONS / dataset.name / f"{label}-{key}.jsonl"
-        command = ("predict", "--model", name, "--documents", str(documents))
-        self.steps.setdefault(
+        key = _key("predict", model.digest, texts.digest, *options)
+        output = self.folder / PREDICTIONS / texts.name / f"{label}-{key}.jsonl"
+        command = ("predict", "--model", model.name, "--documents", str(texts.path))
+        step = Step(
+            "predict",
+            f"predict {texts.name} with {label}",
             key,
-            Step(
-                "predict",
-                f"predict {dataset.name} with {label}",
-                key,
-                (*command, "--output", str(output), "--resume", *options),
-                output,
-                needs,
-                self.counts[dataset.name],
-                ", ".join((system.config or name, *options)),
-                _effort(decoder),
-            ),
+            (*command, "--output", str(output), "--resume", *options),
+            output,
+            model.needs,
+            texts.count,
+            ", ".join((model.kind, *options)),
+            _effort(decoder),
         )
-        made = self.steps[key].output
-        self.cells.append(Cell(system.name, decoder.name, seed, dataset.name, made))
+        return self.steps.setdefault(key, step)
 
     def _documents(self, name: str, excerpt: Excerpt) -> Path:
         """The file of some documents; a new one unless they are all of a file."""
@@ -359,14 +403,17 @@ def _size(path: str, most: int | None = None) -> int:
     return _lines(path, Path(path).stat().st_mtime_ns, most)
 
 
-def _documents_read(config: Config) -> float:
-    """How many documents training reads, copies included, unless it stops early."""
+def _documents_read(config: Config, labelled: float | None) -> float:
+    """How many documents training reads, copies included, unless it stops early.
+
+    `labelled` is the number of documents whose files are not there yet.
+    """
     copies = 2 if config.data.kpdrop.mode == "augment" else 1
     total = 0.0
     for stage in config.train.stage:
-        bounds = [stage.updates * stage.batch_size] if stage.updates else []
+        bounds: list[float] = [stage.updates * stage.batch_size] if stage.updates else []
         if stage.epochs:
-            bounds.append(stage.epochs * _training_documents(config))
+            bounds.append(stage.epochs * (labelled or _training_documents(config)))
         total += min(bounds, default=0)
     return copies * total
 
@@ -403,6 +450,13 @@ def _asking(config: Config, scorer: Path) -> Config:
         settings = {**objective.settings, "reward": {"name": "fb", **table, "scorer": str(scorer)}}
         stages[number] = replace(stages[number], objective=configs.Part(objective.name, settings))
     return replace(config, train=replace(config.train, stage=tuple(stages)))
+
+
+def _learning_from(config: Config, labelled: Sequence[Step]) -> Config:
+    """The config with the files of labelled documents to train on."""
+    files = tuple(str(step.output) for step in labelled)
+    data = replace(config.data, train=files, train_skip=0, train_documents=None)
+    return replace(config, data=data)
 
 
 def _pairs_read(config: ScorerConfig, documents: float) -> float:

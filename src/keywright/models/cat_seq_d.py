@@ -6,8 +6,9 @@ in the batch (eq. 2). The gradient of this loss does not reach the source encode
 of the likelihood does not reach the target encoder (the detached paths of figure 1). Orthogonal
 regularisation: the states that generate delimiters should differ (eq. 3).
 
-The loss is eq. 4 for every document, with its likelihood summed over tokens, summed over documents.
-In evaluation mode it is the likelihood alone, which needs no random documents to compare with.
+The loss is eq. 4 for every document, with its likelihood summed over tokens. The sum over a batch is
+divided by its number of target tokens, as in the release of Chan et al. (2019). In evaluation mode
+the loss is the likelihood alone, which needs no random documents to compare with.
 
 The catSeqD that Chan et al. (2019) trained and released differs; settings repeat it.
 """
@@ -43,8 +44,8 @@ class Config(cat_seq.Config):
     negatives: Count = 16  # other documents to choose from: a 17-way classification
     orthogonal: NonNegative = 1.0  # lambda_OR
     semantic: NonNegative = 0.03  # lambda_SC
-    # angles: eq. 3, which ignores the length of states. identity: ||H^T H - I||, so that states at
-    # delimiters are also drawn to length 1.
+    # angles: eq. 3, the products of different states. Short states have small products, too, so
+    # that a large weight shrinks them. identity: ||H^T H - I||, which draws their length to 1.
     orthogonality: Literal["angles", "identity"] = "angles"
     # The states of the target encoder that are compared with documents: the last one, or the mean
     # loss of those that have read a delimiter.

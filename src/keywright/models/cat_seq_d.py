@@ -6,9 +6,9 @@ in the batch (eq. 2). The gradient of this loss does not reach the source encode
 of the likelihood does not reach the target encoder (the detached paths of figure 1). Orthogonal
 regularisation: the states that generate delimiters should differ (eq. 3).
 
-The loss is eq. 4 for every document, with its likelihood summed over tokens. The sum over a batch is
-divided by its number of target tokens, as in the release of Chan et al. (2019). In evaluation mode
-the loss is the likelihood alone, which needs no random documents to compare with.
+The loss is eq. 4 for every document, with its likelihood summed over tokens. The sum over a batch
+is divided by its number of target tokens, as in the release of Chan et al. (2019). In evaluation
+mode the loss is the likelihood alone, which needs no random documents to compare with.
 
 The catSeqD that Chan et al. (2019) trained and released differs; settings repeat it.
 """

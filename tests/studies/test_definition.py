@@ -113,6 +113,12 @@ def test_a_cycle_is_an_error(definition: Path) -> None:
         ('system = "Recurrent"', 'system = "Paper"', 'system = "Paper"', "trained system 'Paper'"),
         ('scorer = "FB"', 'scorer = "FG"', 'scorer = "FG"', "did you mean 'FB'"),
         ('scorer = "FB"', "", "rewarded.toml", "the reward fb needs a scorer"),
+        (
+            'start = "Recurrent"',
+            'start = "First phrases"',
+            'start = "First phrases"',
+            "system with weights 'First phrases'",
+        ),
         ('start = "Recurrent"', "", 'system = "Rewarded"', "is a cycle: Rewarded -> Rewarded"),
         ("skip = 12", "skip = 99", "skip = 99", "has no more than 99 documents"),
         ("/scorer.toml", "/config.toml", "config.toml", "unknown setting"),

@@ -100,6 +100,23 @@ def test_a_system_that_starts_from_another_follows_it(definition: Path, tmp_path
     assert f'initial = "{longer.output}"' in config
 
 
+def test_training_can_start_from_a_run_folder_that_is_there(
+    definition: Path, tmp_path: Path
+) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "run.json").write_text("{}")
+    text = definition.read_text().replace('model = "firstphrases"', f'model = "{given}"')
+    definition.write_text(text.replace('name = "Short"', 'name = "Short"\nstart = "First phrases"'))
+    plan = planned(definition, tmp_path / "run")
+    short = next(step for step in plan.steps if step.name == "train Short")
+    assert short.needs == ()
+    assert f'initial = "{given}"' in plan.configs[Path(short.command[1])]
+
+    (given / "best.safetensors").write_text("other weights")
+    assert names(planned(definition, tmp_path / "run"))["train Short"] != short.key
+
+
 def test_copies_by_kpdrop_are_documents_that_are_read(definition: Path, tmp_path: Path) -> None:
     def work() -> float:
         plan = planned(definition, tmp_path / "run")

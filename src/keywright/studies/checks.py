@@ -135,8 +135,8 @@ def _config_problems(study: Study, system: System, place: str) -> Iterator[Probl
                 "data.train and data.valid in `set`",
             )
     if system.start is not None:
-        trained = [other.name for other in study.systems if other.trained]
-        yield from unknown("trained system", system.start, trained, f"{place}.start")
+        known = [other.name for other in study.systems if other.has_weights]
+        yield from unknown("system with weights", system.start, known, f"{place}.start")
     if system.scorer is not None:
         known = [scorer.name for scorer in study.scorers]
         yield from unknown("scorer", system.scorer, known, f"{place}.scorer")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from keywright import config as configs
 from keywright import parts, protocols
 from keywright.config import Config, Count, Natural
 from keywright.predictor import DEFAULT, EXTRACTORS
+from keywright.runs import MANIFEST
 from keywright.scorers.config import Config as ScorerConfig
 
 OWN = "own"
@@ -26,7 +28,7 @@ class System:
     # Scores of a paper, times 100, by data set and metric: shown, not compared.
     published: dict[str, dict[str, float]] = field(default_factory=dict)
     set: tuple[str, ...] = ()  # settings of the config
-    start: str | None = None  # another trained system, from whose best weights training starts
+    start: str | None = None  # another system, from whose best weights training starts
     scorer: str | None = None  # what its reward `fb` asks
     labels: tuple[str, ...] = ()  # what it learns from, instead of the `data.train` of its config
     seeds: tuple[Natural, ...] | None = None  # by default those of the study
@@ -38,6 +40,11 @@ class System:
     @property
     def trained(self) -> bool:
         return self.config is not None
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether training can start from it: it is trained here, or it is a run folder."""
+        return self.trained or (self.model is not None and (Path(self.model) / MANIFEST).is_file())
 
 
 @dataclass(frozen=True)

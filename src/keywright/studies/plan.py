@@ -195,13 +195,15 @@ class _Maker:
             evaluate=replace(config.evaluate, documents=()),
         )
         needs: tuple[str, ...] = ()
+        found: tuple[str, ...] = ()  # digests of what is there before the study
         if system.start is not None:
             other = self.study.system(system.start)
-            before = self._train(other, self._seed(other, seed))
+            before = self._model(other, self._seed(other, seed))
             first, *rest = config.train.stage
-            stages = (replace(first, initial=str(before.output)), *rest)
+            stages = (replace(first, initial=before.name), *rest)
             config = replace(config, train=replace(config.train, stage=stages))
-            needs = (before.key,)
+            needs = before.needs
+            found = () if needs else (before.digest,)
         if system.scorer is not None:
             scorer = self._scorer(system.scorer)
             config = _asking(config, scorer.output)
@@ -213,7 +215,7 @@ class _Maker:
         text = configs.to_toml(config)
         given = () if labelled else config.data.train
         data = [self._file(path) for path in (*given, *config.data.valid)]
-        key = _key("train", _settings(config), *data, *needs)
+        key = _key("train", _settings(config), *data, *found, *needs)
         output = self.folder / RUNS / f"{label}-{key}"
         written = self.folder / CONFIGS / f"{label}-{key}.toml"
         self.configs[written] = text

@@ -413,8 +413,9 @@ def _of_run(run: Run, options: LoadOptions) -> LoadedModel:
 
 def _decoder(run: Run, options: LoadOptions) -> Decoder:
     from keywright.decoding.decoder import Decoder
+    from keywright.decoding.options import overridden
 
-    strategy = _strategy(run.config.decode, options.decode, options.settings)
+    strategy = overridden(run.config.decode, options.decode, options.settings)
     return Decoder(strategy, run.vocabulary, run.model.paradigm)
 
 
@@ -423,12 +424,3 @@ def _digest(model: nn.Module) -> str:
     for name, tensor in model.state_dict().items():
         digest.update(name.encode() + tensor.cpu().numpy().tobytes())
     return digest.hexdigest()
-
-
-def _strategy(own: config.Part, name: str | None, settings: Sequence[str]) -> config.Part:
-    """The run's own strategy or the one named, with settings overridden."""
-    chosen = own if name in (None, own.name) else config.Part(str(name))
-    table = dict(chosen.settings)
-    for setting in settings:
-        config.override(table, setting.removeprefix("decode."))
-    return config.Part(chosen.name, table)

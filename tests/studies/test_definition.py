@@ -37,6 +37,14 @@ def test_a_study_is_read(definition: Path) -> None:
         ("test.jsonl", "gone.jsonl", "gone.jsonl", "gone.jsonl"),
         ("config.toml", "gone.toml", "gone.toml", "cannot be read"),
         ("epochs=3", "epochs=0", "config", "epochs"),
+        ("train.stage[0].epochs=3", "model.widht=8", "config", "model.widht: unknown setting; did"),
+        ("train.stage[0].epochs=3", "train.stage[0].select='all.G'", "config", "select: "),
+        (
+            "train.stage[0].epochs=3",
+            "decode.maximum=3",
+            "config",
+            "decode.maximum: unknown setting",
+        ),
         ('"absent.F1@5"', '"absent.G1@5"', "metrics =", "G1"),
         ('"absent.F1@5"', '"absent.SemF1"', "metrics =", "needs: --protocol kpeval"),
         ('systems = ["Short", "Longer"]', 'systems = ["Tall"]', 'systems = ["Tall"]', "'Tall'"),
@@ -96,6 +104,26 @@ def test_mistakes_name_the_line(
         if where in line
     ]
     assert any(str(error.value).startswith(f"{definition}:{line}: ") for line in lines), error.value
+
+
+@pytest.mark.parametrize(
+    ("strategy", "setting", "message"),
+    [
+        ("baem", "width=5", "unknown decoding strategy 'baem'; did you mean 'beam'"),
+        ("beam", "widht=5", "decode.widht: unknown setting; did you mean 'width'"),
+        ("beam", "starts_window=2", "starts_window needs unique_starts"),
+    ],
+)
+def test_mistakes_of_decoders_name_the_line_before_anything_is_trained(
+    definition: Path, strategy: str, setting: str, message: str
+) -> None:
+    decoder = f'\n[[decoders]]\nname = "d"\nstrategy = "{strategy}"\nset = ["{setting}"]\n'
+    definition.write_text(definition.read_text() + decoder)
+    line = definition.read_text().splitlines().index(f'strategy = "{strategy}"') + 1
+    with pytest.raises(ConfigError) as error:
+        load(definition)
+    assert str(error.value).startswith(f"{definition}:{line}: decoders[0].strategy: ")
+    assert message in str(error.value)
 
 
 def test_a_cycle_is_an_error(definition: Path) -> None:

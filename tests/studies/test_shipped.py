@@ -18,7 +18,7 @@ STUDIES = sorted((ROOT / "studies").glob("*.toml"))
 
 TRAINS_NOTHING = {"000-released"}
 # Studies that are as small as they can be, and those of no paper.
-ONE_SIZE = TRAINS_NOTHING | {"equal-budgets", "one2set", "transfer"}
+ONE_SIZE = TRAINS_NOTHING | {"equal-budgets", "learning-from-predictions", "one2set", "transfer"}
 
 
 def test_every_study_has_a_small_twin() -> None:

@@ -106,6 +106,7 @@ def test_training_can_start_from_a_run_folder_that_is_there(
     given = tmp_path / "given"
     given.mkdir()
     (given / "run.json").write_text("{}")
+    (given / "config.toml").write_text((definition.parent / "config.toml").read_text())
     text = definition.read_text().replace('model = "firstphrases"', f'model = "{given}"')
     definition.write_text(text.replace('name = "Short"', 'name = "Short"\nstart = "First phrases"'))
     plan = planned(definition, tmp_path / "run")

@@ -54,7 +54,7 @@ def study_command(
     from keywright.studies import plan as plans
     from keywright.studies import run as runner
 
-    study = loading.load(definition)
+    study = loading.load(definition, weights=not dry_run)
     folder = run or Path("runs") / "studies" / definition.stem
     plan = plans.make(study, folder)
     jobs = jobs or max(1, (os.cpu_count() or 1) // 2)

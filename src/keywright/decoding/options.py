@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from keywright import config
 from keywright.config import Count, Natural, Positive, Share
 from keywright.data.targets import Paradigm
 from keywright.errors import ConfigError
 
 STRATEGIES = "keywright.decoding.strategies"
 STRATEGY = "decoding strategy"
+
+
+def overridden(own: config.Part, name: str | None, settings: Sequence[str]) -> config.Part:
+    """The run's own strategy or the one named, with settings KEY=VALUE overridden."""
+    part = own if name in (None, own.name) else config.Part(str(name))
+    table = dict(part.settings)
+    for setting in settings:
+        config.override(table, setting.removeprefix("decode."))
+    return config.Part(part.name, table)
 
 
 @dataclass(frozen=True)

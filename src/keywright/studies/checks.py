@@ -7,10 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from keywright import parts, protocols
+from keywright import config as configs
+from keywright import parts, protocols, runs
 from keywright.data.documents import read_documents
+from keywright.decoding.options import STRATEGIES, STRATEGY, overridden
+from keywright.decoding.rules import DecodingRules
 from keywright.errors import DataError, KeywrightError
 from keywright.evaluate import resolve
+from keywright.lexicon import SpecialIds
 from keywright.predictor import DEFAULT, EXTRACTORS, PRETRAINED
 from keywright.studies.definition import (
     OWN,
@@ -23,6 +27,7 @@ from keywright.studies.definition import (
     Study,
     System,
     TableSpec,
+    asking,
     config_of,
     fb_stages,
     is_extractor,
@@ -30,6 +35,7 @@ from keywright.studies.definition import (
 )
 from keywright.studies.drawable import figure_problems
 from keywright.studies.problems import Problem, unknown
+from keywright.training import setup
 
 _Named = System | DataSet | Decoder | TableSpec | FigureSpec | Scorer | Labels
 _NAME = re.compile(r"[^/\\\x00-\x1f]{1,80}")
@@ -45,12 +51,25 @@ def problems(study: Study) -> Iterator[Problem]:
     for number, labels in enumerate(study.labels):
         yield from _labels_problems(study, labels, f"labels[{number}]")
     yield from _cycles(study)
+    for number, decoder in enumerate(study.decoders):
+        yield from _decoder_problems(study, decoder, f"decoders[{number}]")
     for number, dataset in enumerate(study.datasets):
         yield from _dataset_problems(study, dataset, f"datasets[{number}]")
     for number, table in enumerate(study.tables):
         yield from _table_problems(study, table, f"tables[{number}]")
     for number, figure in enumerate(study.figures):
         yield from figure_problems(study, figure, f"figures[{number}]")
+
+
+def missing_weights(study: Study) -> Iterator[Problem]:
+    """Pretrained weights that cannot be had. This may ask a hub."""
+    for number, system in enumerate(study.systems):
+        if system.trained:
+            config = config_of(system)
+            try:
+                setup.check(asking(config, "scorer") if system.scorer else config)
+            except KeywrightError as error:
+                yield f"systems[{number}].config", f"{system.config}: {error}"
 
 
 def _name_problems(study: Study) -> Iterator[Problem]:
@@ -144,6 +163,23 @@ def _config_problems(study: Study, system: System, place: str) -> Iterator[Probl
             yield f"{place}.scorer", 'no stage has the reward {name="fb"}, which would ask it'
     elif fb_stages(config):
         yield f"{place}.config", "the reward fb needs a scorer; name one of [[scorers]] in `scorer`"
+    try:
+        setup.check_settings(asking(config, "scorer") if system.scorer else config)
+    except KeywrightError as error:
+        yield f"{place}.config", f"{system.config}: {error}"
+
+
+def _decoder_problems(study: Study, decoder: Decoder, place: str) -> Iterator[Problem]:
+    """What a decoder would say when the models are trained that it is for."""
+    for system in study.systems:
+        if system.has_weights and decoder in study.decoders_of(system):
+            config = config_of(system)
+            chosen = overridden(config.decode, decoder.strategy, decoder.set)
+            try:
+                _, options = configs.part(chosen, STRATEGIES, "decode", STRATEGY)
+                DecodingRules(options, runs.paradigm(config), SpecialIds())
+            except KeywrightError as error:
+                yield f"{place}.strategy", f"{error} (for {system.name})"
 
 
 def _scorer_problems(study: Study, scorer: Scorer, place: str) -> Iterator[Problem]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from keywright import config as configs
-from keywright import parts, protocols
+from keywright import parts, protocols, runs
 from keywright.config import Config, Count, Natural
 from keywright.predictor import DEFAULT, EXTRACTORS
-from keywright.runs import MANIFEST
 from keywright.scorers.config import Config as ScorerConfig
 
 OWN = "own"
@@ -44,7 +43,9 @@ class System:
     @property
     def has_weights(self) -> bool:
         """Whether training can start from it: it is trained here, or it is a run folder."""
-        return self.trained or (self.model is not None and (Path(self.model) / MANIFEST).is_file())
+        return self.trained or (
+            self.model is not None and (Path(self.model) / runs.MANIFEST).is_file()
+        )
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,9 @@ class Study:
 
 
 def config_of(system: System) -> Config:
-    """The config of a system that is trained, with its settings."""
+    """The config of a system that has weights, with its settings."""
+    if system.model is not None:
+        return configs.load(Path(system.model) / runs.CONFIG)
     assert system.config is not None
     return configs.load(system.config, system.set)
 
@@ -219,6 +222,18 @@ def fb_stages(config: Config) -> list[int]:
         if table.get("name") == "fb" and "scorer" not in table:
             found.append(number)
     return found
+
+
+def asking(config: Config, scorer: str) -> Config:
+    """The config with the run folder of a scorer in the rewards `fb`."""
+    stages = list(config.train.stage)
+    for number in fb_stages(config):
+        objective = stages[number].objective
+        reward = objective.settings["reward"]
+        table = {} if isinstance(reward, str) else dict(reward)
+        settings = {**objective.settings, "reward": {"name": "fb", **table, "scorer": scorer}}
+        stages[number] = replace(stages[number], objective=configs.Part(objective.name, settings))
+    return replace(config, train=replace(config.train, stage=tuple(stages)))
 
 
 def is_extractor(system: System) -> bool:

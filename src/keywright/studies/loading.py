@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
 from keywright import config as configs
 from keywright.errors import ConfigError
-from keywright.studies.checks import problems
+from keywright.studies.checks import missing_weights, problems
 from keywright.studies.definition import Study
 
 
-def load(path: str | Path) -> Study:
-    """The study of a TOML file; errors name the line."""
+def load(path: str | Path, *, weights: bool = False) -> Study:
+    """The study of a TOML file; errors name the line.
+
+    `weights`: check also that pretrained weights are there, which may ask a hub.
+    """
     lines = _Lines(Path(path))
     table = configs.read_table(path)
     try:
         study = configs.fill(Study, table)
     except ConfigError as error:
         raise lines.error(str(error)) from None
-    for place, message in problems(study):
+    for place, message in chain(problems(study), missing_weights(study) if weights else ()):
         raise lines.error(f"{place}: {message}")
     return study
 

@@ -34,8 +34,8 @@ from keywright.studies.definition import (
     Labels,
     Study,
     System,
+    asking,
     config_of,
-    fb_stages,
     scorer_config_of,
 )
 from keywright.types import Document
@@ -206,7 +206,7 @@ class _Maker:
             found = () if needs else (before.digest,)
         if system.scorer is not None:
             scorer = self._scorer(system.scorer)
-            config = _asking(config, scorer.output)
+            config = asking(config, str(scorer.output))
             needs = (*needs, scorer.key)
         labelled = [self._labelled(self.study.labels_named(name), seed) for name in system.labels]
         if labelled:
@@ -440,18 +440,6 @@ def _lines(path: str, changed: int, most: int | None) -> int:
         while (most is None or found < most) and (block := file.read(_BLOCK)):
             found += block.count(b"\n")
     return found if most is None else min(found, most)
-
-
-def _asking(config: Config, scorer: Path) -> Config:
-    """The config with the run folder of a scorer in the rewards `fb`."""
-    stages = list(config.train.stage)
-    for number in fb_stages(config):
-        objective = stages[number].objective
-        reward = objective.settings["reward"]
-        table = {} if isinstance(reward, str) else dict(reward)
-        settings = {**objective.settings, "reward": {"name": "fb", **table, "scorer": str(scorer)}}
-        stages[number] = replace(stages[number], objective=configs.Part(objective.name, settings))
-    return replace(config, train=replace(config.train, stage=tuple(stages)))
 
 
 def _learning_from(config: Config, labelled: Sequence[Step]) -> Config:

@@ -37,6 +37,11 @@ class Setup:
 
 def check(config: Config) -> Config:
     """The config with all its parts resolved; an error if that is not possible."""
+    return runs.complete(check_settings(config))
+
+
+def check_settings(config: Config) -> Config:
+    """The same without what a model reads from elsewhere, such as weights on a hub."""
     config = runs.resolve(config)
     paradigm = runs.paradigm(config)
     if config.data.mark_absent and paradigm != "one2seq":
@@ -45,7 +50,7 @@ def check(config: Config) -> Config:
             "model"
         )
     validate.check(config, paradigm)
-    return runs.complete(config)
+    return config
 
 
 def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> Setup:

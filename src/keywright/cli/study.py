@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _TRAINED = {"copy_rnn": 43, "cat_seq": 54, "cat_seq_d": 46, "cat_seq_corr": 46, "cat_seq_tg": 24}
 _TRAINED |= {"exhird": 41, "transformer_one2seq": 36, "transformer_one2set": 25}
 _TRAINED |= {"scorer": 100}  # pairs
-_SLOWEST, _PREDICTED, _PAIRED = 4.0, 20.0, 1000.0
+_SLOWEST, _PREDICTED, _EXTRACTED = 4.0, 20.0, 100.0
+_MADE = {"pairs": 1000.0, "label": 10_000.0}
 
 
 def register(app: typer.Typer) -> None:
@@ -110,9 +111,14 @@ def _show_plan(plan: Plan, jobs: int) -> None:
 
 
 def _default_rate(step: Step) -> float:
+    from keywright import parts
+    from keywright.predictor import DEFAULT, EXTRACTORS
+
     if step.kind == "train":
         return _TRAINED.get(step.model, _SLOWEST)
-    return (_PAIRED if step.kind in ("pairs", "label") else _PREDICTED) / step.effort
+    if step.kind == "predict" and step.model in (DEFAULT, *parts.names(EXTRACTORS)):
+        return _EXTRACTED
+    return _MADE.get(step.kind, _PREDICTED) / step.effort
 
 
 class _Watcher:

@@ -126,6 +126,23 @@ def test_mistakes_of_decoders_name_the_line_before_anything_is_trained(
     assert message in str(error.value)
 
 
+def test_pretrained_weights_are_looked_for_before_anything_is_trained(
+    definition: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    gone = definition.parent / "gone"
+    settings = f"""'model={{name="hf_seq2seq", weights="{gone}"}}'"""
+    text = definition.read_text()
+    definition.write_text(text.replace('"train.stage[0].epochs=3"', settings))
+    load(definition)  # a dry run asks no hub
+    with pytest.raises(ConfigError) as error:
+        load(definition, weights=True)
+    line = text.splitlines().index('name = "Longer"') + 2
+    assert str(error.value).startswith(f"{definition}:{line}: systems[1].config: ")
+    assert f"model.weights: {gone}: there is no such folder" in str(error.value)
+
+
 def test_a_cycle_is_an_error(definition: Path) -> None:
     text = definition.read_text()
     text = text.replace('name = "Short"', 'name = "Short"\nstart = "Longer"', 1)

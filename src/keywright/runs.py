@@ -141,6 +141,14 @@ def read(folder: Path) -> tuple[Config, Lexicon, RunManifest]:
     return config, vocabulary, manifest
 
 
+def files(folder: Path) -> list[Path]:
+    """The files of a run folder that `load` reads."""
+    best = folder / BEST
+    weights = best if best.exists() else folder / LAST
+    named = (folder / name for name in (MANIFEST, CONFIG, VOCABULARY, RETRIEVAL))
+    return [*(file for file in named if file.is_file()), weights]
+
+
 def load_index(folder: Path, manifest: RunManifest) -> Index | None:
     """The documents that the model of a run retrieves from, if it does."""
     if manifest.retrieval is None:

@@ -159,6 +159,23 @@ def test_predictions_become_synthetic_labels(keywright: Run, tmp_path: Path) -> 
     assert record["keyphrases"] == ["heat pumps warm houses"]
 
 
+def test_labels_are_matched_as_asked(keywright: Run, tmp_path: Path) -> None:
+    documents, predicted, out = (tmp_path / f"{name}.jsonl" for name in ("d", "p", "out"))
+    texts = [
+        {"id": "a", "title": "", "body": "Heat pumps."},
+        {"title": "", "body": "Cold pumps."},
+    ]
+    documents.write_text("".join(json.dumps(text) + "\n" for text in texts))
+    predicted.write_text('{"phrases": [{"text": "heat"}]}\n{"phrases": [{"text": "cold"}]}\n')
+    done = keywright("data", "label", documents, predicted, out, "--match", "line")
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line)["keyphrases"] for line in out.read_text().splitlines()]
+    assert found == [["heat"], ["cold"]]
+    done = keywright("data", "label", documents, predicted, out, "--match", "titel")
+    assert done.returncode == 2
+    assert "titel" in done.stderr
+
+
 def test_labels_without_any_phrase_are_an_error(keywright: Run, tmp_path: Path) -> None:
     documents, predicted, out = (tmp_path / f"{name}.jsonl" for name in ("d", "p", "out"))
     documents.write_text('{"id": "0", "title": "", "body": "Heat pumps warm houses."}\n')

@@ -37,6 +37,7 @@ def test_a_study_is_read(definition: Path) -> None:
         ("test.jsonl", "gone.jsonl", "gone.jsonl", "gone.jsonl"),
         ("config.toml", "gone.toml", "gone.toml", "cannot be read"),
         ("epochs=3", "epochs=0", "config", "epochs"),
+        ("train.stage[0].epochs=3", "train.seed=3", "set =", "use `seeds` of the system"),
         ("train.stage[0].epochs=3", "model.widht=8", "config", "model.widht: unknown setting; did"),
         ("train.stage[0].epochs=3", "train.stage[0].select='all.G'", "config", "select: "),
         (
@@ -107,23 +108,39 @@ def test_mistakes_name_the_line(
 
 
 @pytest.mark.parametrize(
-    ("strategy", "setting", "message"),
+    ("strategy", "setting", "key", "message"),
     [
-        ("baem", "width=5", "unknown decoding strategy 'baem'; did you mean 'beam'"),
-        ("beam", "widht=5", "decode.widht: unknown setting; did you mean 'width'"),
-        ("beam", "starts_window=2", "starts_window needs unique_starts"),
+        ("baem", "width=5", "strategy", "unknown decoding strategy 'baem'; did you mean 'beam'"),
+        ("beam", "widht=5", "set", "decode.widht: unknown setting; did you mean 'width'"),
+        ("beam", "width", "set", "write it as section.key=value"),
+        ("beam", "starts_window=2", "set", "starts_window needs unique_starts"),
     ],
 )
+@pytest.mark.parametrize("user", ["system", "labels"])
 def test_mistakes_of_decoders_name_the_line_before_anything_is_trained(
-    definition: Path, strategy: str, setting: str, message: str
+    everything: Path, user: str, strategy: str, setting: str, key: str, message: str
 ) -> None:
-    decoder = f'\n[[decoders]]\nname = "d"\nstrategy = "{strategy}"\nset = ["{setting}"]\n'
-    definition.write_text(definition.read_text() + decoder)
-    line = definition.read_text().splitlines().index(f'strategy = "{strategy}"') + 1
+    text = everything.read_text()
+    if user == "labels":  # the only ones that use it
+        text = text.replace("[[systems]]", '[[systems]]\ndecoders = ["own"]')
+        text = text.replace('name = "its own"', 'name = "its own"\ndecoder = "d"')
+    decoders = '\n[[decoders]]\nname = "own"\n\n[[decoders]]\nname = "d"\n'
+    everything.write_text(f'{text}{decoders}strategy = "{strategy}"\nset = ["{setting}"]\n')
+    line = everything.read_text().splitlines().index(f'strategy = "{strategy}"') + 1
+    line += key == "set"
+    with pytest.raises(ConfigError) as error:
+        load(everything)
+    assert str(error.value).startswith(f"{everything}:{line}: decoders[1].{key}: ")
+    assert message in str(error.value)
+
+
+def test_a_mistake_without_decoders_is_one_of_the_config(definition: Path) -> None:
+    text = definition.read_text().replace("train.stage[0].epochs=3", "decode.starts_window=2")
+    definition.write_text(text)
+    line = text.splitlines().index('name = "Longer"') + 2
     with pytest.raises(ConfigError) as error:
         load(definition)
-    assert str(error.value).startswith(f"{definition}:{line}: decoders[0].strategy: ")
-    assert message in str(error.value)
+    assert str(error.value).startswith(f"{definition}:{line}: systems[1].config: ")
 
 
 def test_pretrained_weights_are_looked_for_before_anything_is_trained(
@@ -141,6 +158,33 @@ def test_pretrained_weights_are_looked_for_before_anything_is_trained(
     line = text.splitlines().index('name = "Longer"') + 2
     assert str(error.value).startswith(f"{definition}:{line}: systems[1].config: ")
     assert f"model.weights: {gone}: there is no such folder" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("train.stage[0].learning_rates={encodr=1.0}", "learning_rates"),
+        ("""train.stage[0].objective={name="self_critical", reward="f1", samples=0}""", "samples"),
+        ("""model={name="unikp", start="/nowhere"}""", "/nowhere"),
+    ],
+)
+def test_every_training_is_rehearsed_before_the_first(
+    definition: Path, setting: str, message: str
+) -> None:
+    text = definition.read_text()
+    definition.write_text(text.replace('"train.stage[0].epochs=3"', f"'{setting}'"))
+    line = text.splitlines().index('name = "Longer"') + 2
+    with pytest.raises(ConfigError) as error:
+        load(definition, weights=True)
+    assert str(error.value).startswith(f"{definition}:{line}: systems[1].config: ")
+    assert message in str(error.value)
+
+
+def test_the_weights_of_scorers_are_looked_for(everything: Path) -> None:
+    load(everything, weights=True)
+    (everything.parent / "bert" / "vocab.txt").unlink()
+    with pytest.raises(ConfigError, match=r"scorers\[0\].config: .*scorer.toml: .*no vocab.txt"):
+        load(everything, weights=True)
 
 
 def test_a_cycle_is_an_error(definition: Path) -> None:
@@ -163,6 +207,18 @@ def test_a_cycle_is_an_error(definition: Path) -> None:
             'start = "First phrases"',
             'start = "First phrases"',
             "system with weights 'First phrases'",
+        ),
+        (
+            'start = "Recurrent"',
+            'start = "Short"',
+            'start = "Short"',
+            "Short has data.mark_absent = False, and this config has True",
+        ),
+        (
+            'start = "Recurrent"\nlabels',
+            'start = "Recurrent"\nset = ["data.train_documents=5"]\nlabels',
+            '"data.train_documents=5"',
+            "no effect on a system that learns from `labels`",
         ),
         ('start = "Recurrent"', "", 'system = "Rewarded"', "is a cycle: Rewarded -> Rewarded"),
         ("skip = 12", "skip = 99", "skip = 99", "has no more than 99 documents"),

@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from keywright.studies import loading
+from keywright import config as configs
+from keywright import lexicon, runs
+from keywright.data.corpus import digest
+from keywright.errors import ConfigError
 from keywright.studies import plan as plans
+from keywright.studies.loading import load
 from keywright.studies.plan import Plan
 
 ENVIRONMENT = {
@@ -20,6 +24,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
 }
+TEACHER = 'system = "Rewarded"\ndecoder = "drawn"\ndocuments'
 TABLES = ("tables.txt", "tables.md", "tables.tex", "results.json", "index.html")
 
 
@@ -42,7 +47,7 @@ def finish(path: Path, folder: Path, *options: str) -> tuple[str, str]:
 
 
 def planned(path: Path, folder: Path) -> Plan:
-    return plans.make(loading.load(path), folder)
+    return plans.make(load(path), folder)
 
 
 def names(plan: Plan) -> dict[str, str]:
@@ -104,18 +109,59 @@ def test_training_can_start_from_a_run_folder_that_is_there(
     definition: Path, tmp_path: Path
 ) -> None:
     given = tmp_path / "given"
-    given.mkdir()
-    (given / "run.json").write_text("{}")
-    (given / "config.toml").write_text((definition.parent / "config.toml").read_text())
+    config = runs.resolve(configs.load(definition.parent / "config.toml"))
+    nothing = digest(())
+    runs.create(given, config, lexicon.build(config.data.vocabulary, ()), nothing, nothing)
     text = definition.read_text().replace('model = "firstphrases"', f'model = "{given}"')
     definition.write_text(text.replace('name = "Short"', 'name = "Short"\nstart = "First phrases"'))
+    with pytest.raises(ConfigError, match=r"systems\[2\].model: .*given: has no weights"):
+        load(definition)
+
+    (given / "best.safetensors").write_text("weights")
     plan = planned(definition, tmp_path / "run")
     short = next(step for step in plan.steps if step.name == "train Short")
     assert short.needs == ()
     assert f'initial = "{given}"' in plan.configs[Path(short.command[1])]
 
+    (given / "notes.txt").write_text("read by nobody")
+    assert names(planned(definition, tmp_path / "run"))["train Short"] == short.key
     (given / "best.safetensors").write_text("other weights")
     assert names(planned(definition, tmp_path / "run"))["train Short"] != short.key
+
+
+def test_what_differs_in_name_only_is_trained_once(definition: Path, tmp_path: Path) -> None:
+    text = definition.read_text().replace('set = ["train.stage[0].epochs=3"]', "")
+    definition.write_text(text)
+    plan = planned(definition, tmp_path / "run")
+    (trained,) = (step for step in plan.steps if step.kind == "train")
+    assert set(plan.runs) == {"Short", "Longer"}
+    assert set(plan.runs.values()) == {trained.output}
+    predicted = [step for step in plan.steps if trained.key in step.needs]
+    assert all(str(trained.output) in step.command for step in predicted)
+
+
+def test_labels_come_from_the_decoder_and_the_seed_that_are_named(
+    everything: Path, tmp_path: Path
+) -> None:
+    text = everything.read_text().replace('system = "Recurrent"\ndocuments', TEACHER)
+    decoders = """
+[[decoders]]
+name = "own"
+strategy = "beam"
+
+[[decoders]]
+name = "drawn"
+strategy = "sample"
+set = ["temperature=0.5"]
+"""
+    everything.write_text(text + decoders)
+    plan = planned(everything, tmp_path / "run")
+    steps = {step.name: step for step in plan.steps}
+    drawn = steps["predict its own with Rewarded (seed 1), drawn"].command
+    assert drawn[-4:] == ("--decode", "sample", "--set", "temperature=0.5")
+    assert str(plan.runs["Rewarded (seed 1)"]) in drawn
+    # An extractor has nothing to decode.
+    assert "--decode" not in steps["predict first words with First phrases"].command
 
 
 def test_copies_by_kpdrop_are_documents_that_are_read(definition: Path, tmp_path: Path) -> None:

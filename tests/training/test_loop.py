@@ -410,6 +410,15 @@ def test_a_run_is_resumed_with_its_own_settings(make: Make, tmp_path: Path) -> N
     assert train(harmless, tmp_path / "r", resume=True).reason == "finished"
 
 
+def test_a_run_that_does_not_know_a_newer_setting_is_resumed(make: Make, tmp_path: Path) -> None:
+    train(make(), tmp_path / "r", watch=stop_at(2))
+    saved = tmp_path / "r" / runs.CONFIG
+    text = saved.read_text()
+    assert "own_pointer = false\n" in text
+    saved.write_text(text.replace("own_pointer = false\n", ""))
+    assert train(make(), tmp_path / "r", resume=True).reason == "finished"
+
+
 def test_a_run_is_resumed_with_its_own_documents(make: Make, tmp_path: Path) -> None:
     train(make(), tmp_path / "r", watch=stop_at(2))
     write_corpus(tmp_path / "train.jsonl", 31, seed=1)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 from typer.core import TyperCommand
 
+from keywright.cli._options import one_of
 from keywright.tables import FORMATS
 
 if TYPE_CHECKING:
     from keywright.corpora.fetch import Corpus
     from keywright.data.check import Report
     from keywright.data.stats import Statistics
+    from keywright.evaluate import Match
     from keywright.tables import Row
 
 SHOWN = 5
@@ -128,6 +130,7 @@ def label(
     predictions: Path = typer.Argument(..., metavar="PREDICTIONS", help="What was predicted."),
     output: str = typer.Argument(..., metavar="OUT", help="The file to write; - prints."),
     most: int = typer.Option(5, min=1, help="Phrases of a document."),
+    match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
 ) -> None:
     """Write documents whose keyphrases are predicted ones, as synthetic labels to train on.
 
@@ -143,10 +146,12 @@ def label(
     from keywright.evaluate import pair
     from keywright.progress import progress
 
+    one_of("way to match", match, ("auto", "id", "line"))
     plain = (msgspec.structs.replace(x, keyphrases=()) for x in read_documents(documents))
+    matched = progress(plain, "Labelling")
     labelled = (
         msgspec.structs.replace(document, keyphrases=tuple(prediction.texts[:most]))
-        for document, prediction in pair(progress(plain, "Labelling"), predictions, "auto")
+        for document, prediction in pair(matched, predictions, cast("Match", match))
         if prediction.texts
     )
     first = next(labelled, None)

@@ -7,14 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from keywright import config as configs
-from keywright import parts, protocols, runs
+from keywright import parts, protocols
 from keywright.data.documents import read_documents
-from keywright.decoding.options import STRATEGIES, STRATEGY, overridden
-from keywright.decoding.rules import DecodingRules
 from keywright.errors import DataError, KeywrightError
 from keywright.evaluate import resolve
-from keywright.lexicon import SpecialIds
 from keywright.predictor import DEFAULT, EXTRACTORS, PRETRAINED
 from keywright.studies.definition import (
     OWN,
@@ -27,15 +23,12 @@ from keywright.studies.definition import (
     Study,
     System,
     TableSpec,
-    asking,
-    config_of,
-    fb_stages,
     is_extractor,
     scorer_config_of,
 )
 from keywright.studies.drawable import figure_problems
 from keywright.studies.problems import Problem, unknown
-from keywright.training import setup
+from keywright.studies.trainable import config_problems, decoder_problems, run_problems
 
 _Named = System | DataSet | Decoder | TableSpec | FigureSpec | Scorer | Labels
 _NAME = re.compile(r"[^/\\\x00-\x1f]{1,80}")
@@ -51,25 +44,13 @@ def problems(study: Study) -> Iterator[Problem]:
     for number, labels in enumerate(study.labels):
         yield from _labels_problems(study, labels, f"labels[{number}]")
     yield from _cycles(study)
-    for number, decoder in enumerate(study.decoders):
-        yield from _decoder_problems(study, decoder, f"decoders[{number}]")
+    yield from decoder_problems(study)
     for number, dataset in enumerate(study.datasets):
         yield from _dataset_problems(study, dataset, f"datasets[{number}]")
     for number, table in enumerate(study.tables):
         yield from _table_problems(study, table, f"tables[{number}]")
     for number, figure in enumerate(study.figures):
         yield from figure_problems(study, figure, f"figures[{number}]")
-
-
-def missing_weights(study: Study) -> Iterator[Problem]:
-    """Pretrained weights that cannot be had. This may ask a hub."""
-    for number, system in enumerate(study.systems):
-        if system.trained:
-            config = config_of(system)
-            try:
-                setup.check(asking(config, "scorer") if system.scorer else config)
-            except KeywrightError as error:
-                yield f"systems[{number}].config", f"{system.config}: {error}"
 
 
 def _name_problems(study: Study) -> Iterator[Problem]:
@@ -102,7 +83,7 @@ def _system_problems(study: Study, system: System, place: str) -> Iterator[Probl
             f"needs one of `config`, `model`, `predictions` or `published`, and has {found}",
         )
     if system.trained:
-        yield from _config_problems(study, system, place)
+        yield from config_problems(study, system, place)
     elif system.set or system.start or system.seeds or system.scorer or system.labels:
         yield (
             f"{place}.name",
@@ -114,6 +95,7 @@ def _system_problems(study: Study, system: System, place: str) -> Iterator[Probl
             f"{place}.model",
             f"{system.model!r} is neither the folder of a model nor one of {', '.join(known)}",
         )
+    yield from run_problems(system, place)
     known = [dataset.name for dataset in study.datasets]
     for dataset in (*system.predictions, *system.published):
         kind = "predictions" if system.predictions else "published"
@@ -134,52 +116,6 @@ def _reproduction_problems(study: Study, system: System, place: str) -> Iterator
         known = [decoder.name for decoder in study.decoders_of(system)]
         yield from unknown("decoder", decoder, known, f"{place}.reproduces")
         yield from unknown("system with published scores", name, printed, f"{place}.reproduces")
-
-
-def _config_problems(study: Study, system: System, place: str) -> Iterator[Problem]:
-    try:
-        config = config_of(system)
-    except KeywrightError as error:
-        yield f"{place}.config", str(error)
-        return
-    known = [labels.name for labels in study.labels]
-    for name in system.labels:
-        yield from unknown("labels", name, known, f"{place}.labels")
-    learnt = () if system.labels else config.data.train
-    for path in (*learnt, *config.data.valid):
-        if not Path(path).exists():
-            yield (
-                f"{place}.config",
-                f"{system.config} needs {path}, which does not exist; get the data, or override "
-                "data.train and data.valid in `set`",
-            )
-    if system.start is not None:
-        known = [other.name for other in study.systems if other.has_weights]
-        yield from unknown("system with weights", system.start, known, f"{place}.start")
-    if system.scorer is not None:
-        known = [scorer.name for scorer in study.scorers]
-        yield from unknown("scorer", system.scorer, known, f"{place}.scorer")
-        if not fb_stages(config):
-            yield f"{place}.scorer", 'no stage has the reward {name="fb"}, which would ask it'
-    elif fb_stages(config):
-        yield f"{place}.config", "the reward fb needs a scorer; name one of [[scorers]] in `scorer`"
-    try:
-        setup.check_settings(asking(config, "scorer") if system.scorer else config)
-    except KeywrightError as error:
-        yield f"{place}.config", f"{system.config}: {error}"
-
-
-def _decoder_problems(study: Study, decoder: Decoder, place: str) -> Iterator[Problem]:
-    """What a decoder would say when the models are trained that it is for."""
-    for system in study.systems:
-        if system.has_weights and decoder in study.decoders_of(system):
-            config = config_of(system)
-            chosen = overridden(config.decode, decoder.strategy, decoder.set)
-            try:
-                _, options = configs.part(chosen, STRATEGIES, "decode", STRATEGY)
-                DecodingRules(options, runs.paradigm(config), SpecialIds())
-            except KeywrightError as error:
-                yield f"{place}.strategy", f"{error} (for {system.name})"
 
 
 def _scorer_problems(study: Study, scorer: Scorer, place: str) -> Iterator[Problem]:

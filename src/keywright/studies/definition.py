@@ -179,9 +179,10 @@ class Study:
     def labels_named(self, name: str) -> Labels:
         return next(labels for labels in self.labels if labels.name == name)
 
-    def decoder(self, name: str) -> Decoder:
-        """The decoder of a name; OWN need not be listed."""
-        return next((d for d in self.decoders if d.name == name), Decoder(OWN))
+    def decoder_of(self, labels: Labels) -> Decoder:
+        """What makes the labels; OWN need not be listed, and is all that extractors have."""
+        listed = () if is_extractor(self.system(labels.system)) else self.decoders
+        return next((d for d in listed if d.name == labels.decoder), Decoder(OWN))
 
     def protocol_of(self, dataset: DataSet) -> str:
         return dataset.protocol or self.protocol

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from keywright import config as configs
 from keywright.errors import ConfigError
-from keywright.studies.checks import missing_weights, problems
+from keywright.studies.checks import problems
 from keywright.studies.definition import Study
+from keywright.studies.trainable import missing_weights
 
 
 def load(path: str | Path, *, weights: bool = False) -> Study:

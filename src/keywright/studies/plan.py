@@ -183,7 +183,7 @@ class _Maker:
             return _Model(str(step.output), step.key, (step.key,), system.config or "")
         assert system.model is not None
         path = Path(system.model)
-        content = _digest_of(path) if path.is_dir() else __version__
+        content = self._file(system.model) if path.is_dir() else __version__
         return _Model(system.model, _key("model", system.model, content), (), system.model)
 
     def _train(self, system: System, seed: int) -> Step:
@@ -229,8 +229,8 @@ class _Maker:
             _documents_read(config, sum(step.work for step in labelled) or None),
             config.model.name,
         )
-        self.steps.setdefault(key, step)
-        self.runs[label] = output
+        step = self.steps.setdefault(key, step)  # systems may differ in nothing but their names
+        self.runs[label] = step.output
         return step
 
     def _scorer(self, name: str) -> Step:
@@ -299,7 +299,7 @@ class _Maker:
         predict = self._predict(
             self._model(system, seed),
             _label(self.study, system, seed),
-            self.study.decoder(labels.decoder),
+            self.study.decoder_of(labels),
             _Texts(labels.name, documents, self._excerpt_digest(labels), _count(labels)),
         )
         key = _key("label", predict.key, str(labels.most))
@@ -309,7 +309,7 @@ class _Maker:
             "label",
             predict.name.replace("predict", "label", 1),
             key,
-            (*command, "--most", str(labels.most)),
+            (*command, "--most", str(labels.most), "--match", "line"),
             output,
             (predict.key,),
             predict.work,
@@ -466,11 +466,15 @@ def _effort(decoder: Decoder) -> float:
 
 
 def _digest_of(path: Path) -> str:
-    """The digest of a file, of both files of a Chan/Ye pair, or of the files of a folder."""
+    """The digest of a file, of both files of a Chan/Ye pair, of what is read of a run folder, or of
+    all files of another folder."""
     return _key("files", *(sha256(file) for file in _files(path)))
 
 
 def _files(path: Path) -> Iterator[Path]:
+    if (path / runs.MANIFEST).is_file():
+        yield from runs.files(path)
+        return
     if path.is_dir():
         yield from sorted(file for file in path.rglob("*") if file.is_file())
         return

@@ -32,7 +32,10 @@ def vocabulary(config: Config) -> Lexicon | None:
             continue
         path = f"train.stage[{number}].initial"
         found = _load(stage.initial, path)
-        _require_same(config, found, path)
+        try:
+            require_same(config, runs.resolve(found.config), str(found.folder))
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
         if chosen is not None and chosen[1].content() != found.vocabulary.content():
             raise ConfigError(
                 f"{path}: {stage.initial} has another vocabulary than {chosen[0]}; all initial "
@@ -54,13 +57,14 @@ def _load(folder: str, path: str) -> Run:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _require_same(config: Config, found: Run, path: str) -> None:
-    ours, theirs = (runs.flat(configs.to_table(c)) for c in (config, runs.resolve(found.config)))
+def require_same(config: Config, other: Config, name: str) -> None:
+    """An error unless weights of the other config fit this one; both are resolved."""
+    ours, theirs = (runs.flat(configs.to_table(c)) for c in (config, other))
     for setting in sorted(ours.keys() | theirs.keys()):
         if not setting.startswith(_SAME):
             continue
         if ours.get(setting) != theirs.get(setting):
             raise ConfigError(
-                f"{path}: {found.folder} has {setting} = {theirs.get(setting)!r}, and this config "
+                f"{name} has {setting} = {theirs.get(setting)!r}, and this config "
                 f"has {ours.get(setting)!r}; its weights need the same"
             )

@@ -79,7 +79,7 @@ def train(
     config = setups.check(config)
     begun = resume and (folder / runs.MANIFEST).exists()
     if begun:
-        runs.require_same(config, runs.read(folder)[0], folder)
+        runs.require_same(config, runs.resolve(runs.read(folder)[0]), folder)
         done = _state(folder)
         if done.finished:
             return Outcome("finished", folder, done.updates)

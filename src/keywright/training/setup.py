@@ -53,18 +53,18 @@ def check_settings(config: Config) -> Config:
     return config
 
 
+def rehearse(config: Config) -> None:
+    """Build what a checked config asks for, so that errors of weights, objectives and optimisers
+    appear before any document is read."""
+    vocabulary = initial.vocabulary(config) or lexicon.build(config.data.vocabulary, ())
+    _build_once(config, vocabulary, _targets(config))
+
+
 def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> Setup:
     """Read the documents of a checked config, and create the run folder unless it exists."""
     if not begun and processes.main:
         runs.require_free(folder)
-    targets = Targets(
-        paradigm=runs.paradigm(config),
-        order=config.data.order,
-        max_phrases=config.data.max_phrases,
-        max_phrase=config.data.max_phrase,
-        mark_absent=config.data.mark_absent,
-        generated=runs.model_class(config).generated,
-    )
+    targets = _targets(config)
     valid = _read("data.valid", config.data.valid, config.data.valid_documents, targets)
     training = _read(
         "data.train",
@@ -79,7 +79,7 @@ def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> S
         vocabulary = initial.vocabulary(config) or lexicon.build(
             config.data.vocabulary, training.documents
         )
-        _rehearse(config, vocabulary, targets)
+        _build_once(config, vocabulary, targets)
         runs.create(folder, config, vocabulary, training.digest, valid.digest, training.documents)
     processes.wait()
     _, vocabulary, manifest = runs.read(folder)
@@ -134,7 +134,18 @@ def _read(
     return found
 
 
-def _rehearse(config: Config, vocabulary: Lexicon, targets: Targets) -> None:
+def _targets(config: Config) -> Targets:
+    return Targets(
+        paradigm=runs.paradigm(config),
+        order=config.data.order,
+        max_phrases=config.data.max_phrases,
+        max_phrase=config.data.max_phrase,
+        mark_absent=config.data.mark_absent,
+        generated=runs.model_class(config).generated,
+    )
+
+
+def _build_once(config: Config, vocabulary: Lexicon, targets: Targets) -> None:
     """Build everything once, so that errors of any stage appear before there is a run folder."""
     model = runs.build_model(config, vocabulary)
     model.initialise()

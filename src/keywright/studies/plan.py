@@ -125,7 +125,7 @@ def make(study: Study, folder: Path) -> Plan:
         folder,
         tuple(maker.steps.values()),
         tuple(maker.cells),
-        maker.documents,
+        {name: texts.path for name, texts in maker.texts.items()},
         maker.runs,
         maker.configs,
         maker.excerpts,
@@ -157,9 +157,7 @@ class _Maker:
         self.excerpts: dict[Path, Excerpt] = {}
         self.states: dict[tuple[str, str], Path] = {}
         self.files: dict[str, str] = {}  # digests of training data
-        self.digests = {d.name: self._excerpt_digest(d) for d in study.datasets}
-        self.counts = {d.name: _count(d) for d in study.datasets}
-        self.documents = {d.name: self._documents(d.name, d) for d in study.datasets}
+        self.texts = {d.name: self._texts(d.name, d) for d in study.datasets}
 
     def add(self, system: System, seed: int) -> None:
         if system.published:
@@ -172,10 +170,8 @@ class _Maker:
         label = _label(self.study, system, seed)
         for decoder in self.study.decoders_of(system):
             for dataset in self.study.datasets_of(system):
-                name = dataset.name
-                texts = _Texts(name, self.documents[name], self.digests[name], self.counts[name])
-                made = self._predict(model, label, decoder, texts).output
-                self.cells.append(Cell(system.name, decoder.name, seed, name, made))
+                made = self._predict(model, label, decoder, self.texts[dataset.name]).output
+                self.cells.append(Cell(system.name, decoder.name, seed, dataset.name, made))
 
     def _model(self, system: System, seed: int) -> _Model:
         if system.trained:
@@ -259,13 +255,11 @@ class _Maker:
         """Pairs of sampled and gold phrases: what a policy meets in training."""
         other = self.study.system(system)
         trained = self._train(other, self.study.seeds_of(other)[0])
-        digest = self._excerpt_digest(excerpt)
-        documents = self._documents(f"{name}, {part}", excerpt)
-        count = _count(excerpt)
         label = f"{name}, {part}"
-        key = _key("sample", trained.key, digest)
+        texts = self._texts(label, excerpt)
+        key = _key("sample", trained.key, texts.digest)
         sampled = self.folder / PREDICTIONS / PAIRS / f"{label}-{key}.jsonl"
-        model = ("--model", str(trained.output), "--documents", str(documents))
+        model = ("--model", str(trained.output), "--documents", str(texts.path))
         predict = Step(
             "predict",
             f"sample phrases for {label}",
@@ -273,13 +267,13 @@ class _Maker:
             ("predict", *model, "--output", str(sampled), "--resume", "--decode", "sample"),
             sampled,
             (trained.key,),
-            count,
+            texts.count,
             f"{other.config}, sample",
         )
         self.steps.setdefault(key, predict)
         key = _key("pairs", predict.key)
         output = self.folder / PAIRS / f"{label}-{key}.jsonl"
-        command = ("make-pairs", str(sampled), "--documents", str(documents))
+        command = ("make-pairs", str(sampled), "--documents", str(texts.path))
         step = Step(
             "pairs",
             f"make pairs for {label}",
@@ -287,24 +281,24 @@ class _Maker:
             (*command, "--output", str(output), "--match", "line"),
             output,
             (predict.key,),
-            count,
+            texts.count,
         )
         return self.steps.setdefault(key, step)
 
     def _labelled(self, labels: Labels, seed: int) -> Step:
         """The step that gives documents the keyphrases that a system predicts for them."""
         system = self.study.system(labels.system)
-        documents = self._documents(labels.name, labels)
+        texts = self._texts(labels.name, labels)
         seed = self._seed(system, seed)
         predict = self._predict(
             self._model(system, seed),
             _label(self.study, system, seed),
             self.study.decoder_of(labels),
-            _Texts(labels.name, documents, self._excerpt_digest(labels), _count(labels)),
+            texts,
         )
         key = _key("label", predict.key, str(labels.most))
         output = self.folder / LABELS / f"{labels.name}-{key}.jsonl"
-        command = ("data", "label", str(documents), str(predict.output), str(output))
+        command = ("data", "label", str(texts.path), str(predict.output), str(output))
         step = Step(
             "label",
             predict.name.replace("predict", "label", 1),
@@ -326,18 +320,18 @@ class _Maker:
         seed = self.study.seeds_of(system)[0]
         trained = self._train(system, seed)
         label = _label(self.study, system, seed)
-        key = _key("states", trained.key, self.digests[dataset.name])
+        texts = self.texts[dataset.name]
+        key = _key("states", trained.key, texts.digest)
         output = self.folder / STATES / f"{label}, {dataset.name}-{key}.npz"
-        documents = self.documents[dataset.name]
-        command = ("decoder-states", "--model", str(trained.output), "--documents", str(documents))
+        model = ("--model", str(trained.output), "--documents", str(texts.path))
         step = Step(
             "states",
             f"decoder states of {label} on {dataset.name}",
             key,
-            (*command, "--output", str(output)),
+            ("decoder-states", *model, "--output", str(output)),
             output,
             (trained.key,),
-            self.counts[dataset.name],
+            texts.count,
             system.config or "",
         )
         self.steps.setdefault(key, step)
@@ -367,17 +361,15 @@ class _Maker:
         )
         return self.steps.setdefault(key, step)
 
-    def _documents(self, name: str, excerpt: Excerpt) -> Path:
-        """The file of some documents; a new one unless they are all of a file."""
-        if excerpt.first is None and not excerpt.skip:
-            return Path(excerpt.documents)
-        path = self.folder / DOCUMENTS / f"{name}-{self._excerpt_digest(excerpt)}.jsonl"
-        self.excerpts[path] = excerpt
-        return path
-
-    def _excerpt_digest(self, excerpt: Excerpt) -> str:
+    def _texts(self, name: str, excerpt: Excerpt) -> _Texts:
+        """Some documents, which go to a new file unless they are all of a file."""
         skipped = [str(excerpt.skip)] if excerpt.skip else []
-        return _key("documents", self._file(excerpt.documents), str(excerpt.first), *skipped)
+        digest = _key("documents", self._file(excerpt.documents), str(excerpt.first), *skipped)
+        path = Path(excerpt.documents)
+        if excerpt.first is not None or excerpt.skip:
+            path = self.folder / DOCUMENTS / f"{name}-{digest}.jsonl"
+            self.excerpts[path] = excerpt
+        return _Texts(name, path, digest, _count(excerpt))
 
     def _file(self, path: str) -> str:
         if path not in self.files:

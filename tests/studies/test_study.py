@@ -164,6 +164,48 @@ set = ["temperature=0.5"]
     assert "--decode" not in steps["predict first words with First phrases"].command
 
 
+def test_labels_of_the_same_predictions_are_told_apart(everything: Path, tmp_path: Path) -> None:
+    fewer = f"""
+[[labels]]
+name = "its best"
+system = "Recurrent"
+documents = "{everything.parent}/train.jsonl"
+first = 6
+skip = 12
+most = 1
+"""
+    text = everything.read_text().replace('"its own"]', '"its own", "its best"]')
+    everything.write_text(text + fewer)
+    steps = planned(everything, tmp_path / "run").steps
+    own, best = (step for step in steps if step.kind == "label" and "Recurrent" in step.name)
+    assert own.needs == best.needs
+    assert (own.name, best.name) == (
+        "label its own with Recurrent",
+        "label its best with Recurrent",
+    )
+
+
+def test_labels_of_a_file_without_a_line_end_can_be_planned(
+    everything: Path, tmp_path: Path
+) -> None:
+    (everything.parent / "unlabelled.jsonl").write_text('{"title": "Pumps", "body": "They warm."}')
+    everything.write_text(
+        everything.read_text().replace('"first words", "its own"]', '"first words"]')
+    )
+    assert "train Pupil" in names(planned(everything, tmp_path / "run"))
+
+
+def test_a_figure_of_states_shows_what_differs_in_name_only(
+    everything: Path, tmp_path: Path
+) -> None:
+    twin = '\n[[systems]]\nname = "Twin"\nconfig = "{folder}/recurrent.toml"\n'
+    everything.write_text(everything.read_text() + twin.format(folder=everything.parent))
+    plan = planned(everything, tmp_path / "run")
+    made = {step.output for step in plan.steps if step.kind == "states"}
+    assert {system for system, _ in plan.states} >= {"Recurrent", "Twin"}
+    assert set(plan.states.values()) == made
+
+
 def test_copies_by_kpdrop_are_documents_that_are_read(definition: Path, tmp_path: Path) -> None:
     def work() -> float:
         plan = planned(definition, tmp_path / "run")

@@ -225,6 +225,13 @@ def fb_stages(config: Config) -> list[int]:
     return found
 
 
+def starting_from(config: Config, folder: str) -> Config:
+    """The config with the run folder from whose weights its first stage starts."""
+    first, *rest = config.train.stage
+    stages = (replace(first, initial=folder), *rest)
+    return replace(config, train=replace(config.train, stage=stages))
+
+
 def asking(config: Config, scorer: str) -> Config:
     """The config with the run folder of a scorer in the rewards `fb`."""
     stages = list(config.train.stage)

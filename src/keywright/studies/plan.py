@@ -37,6 +37,7 @@ from keywright.studies.definition import (
     asking,
     config_of,
     scorer_config_of,
+    starting_from,
 )
 from keywright.types import Document
 
@@ -195,9 +196,7 @@ class _Maker:
         if system.start is not None:
             other = self.study.system(system.start)
             before = self._model(other, self._seed(other, seed))
-            first, *rest = config.train.stage
-            stages = (replace(first, initial=before.name), *rest)
-            config = replace(config, train=replace(config.train, stage=stages))
+            config = starting_from(config, before.name)
             needs = before.needs
             found = () if needs else (before.digest,)
         if system.scorer is not None:
@@ -222,7 +221,7 @@ class _Maker:
             ("train", str(written), "--run", str(output), "--resume"),
             output,
             needs,
-            _documents_read(config, sum(step.work for step in labelled) or None),
+            _documents_read(config, sum(step.work for step in labelled) if labelled else None),
             config.model.name,
         )
         step = self.steps.setdefault(key, step)  # systems may differ in nothing but their names
@@ -290,18 +289,15 @@ class _Maker:
         system = self.study.system(labels.system)
         texts = self._texts(labels.name, labels)
         seed = self._seed(system, seed)
-        predict = self._predict(
-            self._model(system, seed),
-            _label(self.study, system, seed),
-            self.study.decoder_of(labels),
-            texts,
-        )
+        label = _label(self.study, system, seed)
+        decoder = self.study.decoder_of(labels)
+        predict = self._predict(self._model(system, seed), label, decoder, texts)
         key = _key("label", predict.key, str(labels.most))
         output = self.folder / LABELS / f"{labels.name}-{key}.jsonl"
         command = ("data", "label", str(texts.path), str(predict.output), str(output))
         step = Step(
             "label",
-            predict.name.replace("predict", "label", 1),
+            f"label {labels.name} with {_decoded(label, decoder)}",
             key,
             (*command, "--most", str(labels.most), "--match", "line"),
             output,
@@ -334,12 +330,10 @@ class _Maker:
             texts.count,
             system.config or "",
         )
-        self.steps.setdefault(key, step)
-        self.states[system.name, dataset.name] = output
+        self.states[system.name, dataset.name] = self.steps.setdefault(key, step).output
 
     def _predict(self, model: _Model, label: str, decoder: Decoder, texts: _Texts) -> Step:
-        if decoder.name != OWN:
-            label = f"{label}, {decoder.name}"
+        label = _decoded(label, decoder)
         options: list[str] = []
         if decoder.strategy is not None:
             options += ["--decode", decoder.strategy]
@@ -382,6 +376,10 @@ def _label(study: Study, system: System, seed: int) -> str:
     return f"{system.name} (seed {seed})" if several else system.name
 
 
+def _decoded(label: str, decoder: Decoder) -> str:
+    return label if decoder.name == OWN else f"{label}, {decoder.name}"
+
+
 def _read(excerpt: Excerpt) -> Iterator[Document]:
     end = None if excerpt.first is None else excerpt.skip + excerpt.first
     return islice(read_documents(excerpt.documents), excerpt.skip, end)
@@ -407,7 +405,8 @@ def _documents_read(config: Config, labelled: float | None) -> float:
     for stage in config.train.stage:
         bounds: list[float] = [stage.updates * stage.batch_size] if stage.updates else []
         if stage.epochs:
-            bounds.append(stage.epochs * (labelled or _training_documents(config)))
+            found = _training_documents(config) if labelled is None else labelled
+            bounds.append(stage.epochs * found)
         total += min(bounds, default=0)
     return copies * total
 

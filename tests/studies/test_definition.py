@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from keywright import checkpoint, lexicon, runs
+from keywright import config as configs
+from keywright.config import Config
+from keywright.data.corpus import digest
 from keywright.errors import ConfigError
 from keywright.studies.loading import load
+from tests.training.conftest import tiny
 
 
 def test_a_study_is_read(definition: Path) -> None:
@@ -35,6 +40,10 @@ def test_a_study_is_read(definition: Path) -> None:
         ("first = 5", "first = 0", "first", ">= 1"),
         ("first = 5", 'protocol = "chan20"', "protocol", "did you mean 'chan19'"),
         ("test.jsonl", "gone.jsonl", "gone.jsonl", "gone.jsonl"),
+        ('documents = "', 'documents = "hf:', "hf:", "is no file; write one with"),
+        ("resamples = 200", "seeds = []", "seeds = []", "name at least one seed"),
+        ("resamples = 200", "seeds = [2, 2]", "seeds = [2, 2]", "2 is used twice"),
+        ('set = ["train', 'seeds = [2, 2]\nset = ["train', "seeds = [2, 2]", "2 is used twice"),
         ("config.toml", "gone.toml", "gone.toml", "cannot be read"),
         ("epochs=3", "epochs=0", "config", "epochs"),
         ("train.stage[0].epochs=3", "train.seed=3", "set =", "use `seeds` of the system"),
@@ -180,6 +189,64 @@ def test_every_training_is_rehearsed_before_the_first(
     assert message in str(error.value)
 
 
+def test_a_training_that_waits_for_a_scorer_is_rehearsed(everything: Path) -> None:
+    text = everything.read_text()
+    setting = 'set = ["train.stage[0].learning_rates={encodr=1.0}"]'
+    everything.write_text(text.replace('scorer = "FB"', f'scorer = "FB"\n{setting}'))
+    with pytest.raises(ConfigError, match=r"systems\[6\].config: .*learning_rates"):
+        load(everything, weights=True)
+
+
+def make_run(folder: Path, config: Config) -> Path:
+    """A run folder whose training has been finished, as far as others can see."""
+    config = runs.complete(runs.resolve(config))
+    vocabulary = lexicon.build(config.data.vocabulary, ())
+    manifest = runs.create(folder, config, vocabulary, digest(()), digest(()))
+    weights = checkpoint.model_tensors(runs.build_model(config, vocabulary))
+    saved = checkpoint.Checkpoint(weights, manifest.vocabulary)
+    checkpoint.save(folder / runs.BEST, saved)
+    return folder
+
+
+def test_run_folders_are_read_before_anything_is_trained(definition: Path, tmp_path: Path) -> None:
+    given = make_run(tmp_path / "given", configs.load(definition.parent / "config.toml"))
+    text = definition.read_text().replace('model = "firstphrases"', f'model = "{given}"')
+    text = text.replace('name = "Longer"', 'name = "Longer"\nstart = "First phrases"', 1)
+    definition.write_text(text)
+    load(definition, weights=True)
+
+    definition.write_text(text.replace("train.stage[0].epochs=3", "model.width=8"))
+    line = text.splitlines().index('start = "First phrases"') + 1
+    with pytest.raises(ConfigError) as error:
+        load(definition, weights=True)
+    assert str(error.value).startswith(f"{definition}:{line}: systems[1].start: ")
+    assert f"start: {given} has model.width = 16, and this config has 8" in str(error.value)
+
+    definition.write_text(text.replace('start = "First phrases"', ""))
+    weights = given / runs.BEST
+    weights.write_bytes(weights.read_bytes()[:-1])
+    with pytest.raises(ConfigError, match=r"systems\[2\].model: .*: is not a checkpoint"):
+        load(definition, weights=True)
+
+
+def test_a_run_folder_that_describes_its_pretrained_weights_can_be_started_from(
+    definition: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("transformers")
+    from tests.models.test_hf_seq2seq import write_model
+
+    weights = write_model(tmp_path / "weights", "t5")
+    table = tiny(tmp_path)
+    table["model"] = {"name": "hf_seq2seq", "weights": str(weights)}
+    table["data"]["vocabulary"] = {"name": "tokenizer", "path": str(weights), "format": "kpp"}
+    config = configs.parse(table)
+    (tmp_path / "config.toml").write_text(configs.to_toml(config))
+    given = make_run(tmp_path / "given", config)
+    text = definition.read_text().replace('model = "firstphrases"', f'model = "{given}"')
+    definition.write_text(text.replace('name = "Short"', 'name = "Short"\nstart = "First phrases"'))
+    assert load(definition, weights=True).systems[0].start == "First phrases"
+
+
 def test_the_weights_of_scorers_are_looked_for(everything: Path) -> None:
     load(everything, weights=True)
     (everything.parent / "bert" / "vocab.txt").unlink()
@@ -213,6 +280,12 @@ def test_a_cycle_is_an_error(definition: Path) -> None:
             'start = "Short"',
             'start = "Short"',
             "Short has data.mark_absent = False, and this config has True",
+        ),
+        (
+            'start = "Recurrent"\nlabels',
+            'start = "Recurrent"\nset = ["train.stage[0].initial=\'other\'"]\nlabels',
+            'start = "Recurrent"',
+            "takes the place of train.stage[0].initial",
         ),
         (
             'start = "Recurrent"\nlabels',

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from keywright import parts, protocols
+from keywright.data import hub
 from keywright.data.documents import read_documents
 from keywright.errors import DataError, KeywrightError
 from keywright.evaluate import resolve
@@ -37,6 +38,7 @@ _NAME = re.compile(r"[^/\\\x00-\x1f]{1,80}")
 def problems(study: Study) -> Iterator[Problem]:
     """What is wrong with a study: the path of a setting, and what to do about it."""
     yield from _name_problems(study)
+    yield from _seed_problems(study.seeds, "seeds")
     for number, system in enumerate(study.systems):
         yield from _system_problems(study, system, f"systems[{number}]")
     for number, scorer in enumerate(study.scorers):
@@ -74,6 +76,14 @@ def _name_problems(study: Study) -> Iterator[Problem]:
                 yield f"{group}[{number}].name", f"{name!r} is used twice; names must differ"
 
 
+def _seed_problems(seeds: Sequence[int], place: str) -> Iterator[Problem]:
+    if not seeds:
+        yield place, "is empty; name at least one seed"
+    for seed in seeds:
+        if seeds.count(seed) > 1:
+            yield place, f"{seed} is used twice; the same seed gives the same model"
+
+
 def _system_problems(study: Study, system: System, place: str) -> Iterator[Problem]:
     given = [k for k in ("config", "model", "predictions", "published") if getattr(system, k)]
     if len(given) != 1:
@@ -82,6 +92,8 @@ def _system_problems(study: Study, system: System, place: str) -> Iterator[Probl
             f"{place}.name",
             f"needs one of `config`, `model`, `predictions` or `published`, and has {found}",
         )
+    if system.seeds is not None:
+        yield from _seed_problems(system.seeds, f"{place}.seeds")
     if system.trained:
         yield from config_problems(study, system, place)
     elif system.set or system.start or system.seeds or system.scorer or system.labels:
@@ -134,10 +146,9 @@ def _labels_problems(study: Study, labels: Labels, place: str) -> Iterator[Probl
     known = [system.name for system in study.systems if system.trained or system.model]
     yield from unknown("system that can predict", labels.system, known, f"{place}.system")
     chosen = [other for other in study.systems if other.name == labels.system]
-    decoders = (
-        [] if any(map(is_extractor, chosen)) else [decoder.name for decoder in study.decoders]
-    )
-    yield from unknown("decoder", labels.decoder, [OWN, *decoders], f"{place}.decoder")
+    listed = () if any(map(is_extractor, chosen)) else study.decoders
+    known = [OWN, *(decoder.name for decoder in listed if decoder.name != OWN)]
+    yield from unknown("decoder", labels.decoder, known, f"{place}.decoder")
     yield from _excerpt_problems(labels, place, need_gold=False)
 
 
@@ -184,6 +195,12 @@ def _dataset_problems(study: Study, dataset: DataSet, place: str) -> Iterator[Pr
 
 
 def _excerpt_problems(excerpt: Excerpt, place: str, *, need_gold: bool = True) -> Iterator[Problem]:
+    if excerpt.documents.startswith(hub.PREFIX):
+        yield (
+            f"{place}.documents",
+            f"{excerpt.documents} is no file; write one with `keywright data convert`",
+        )
+        return
     try:
         documents = read_documents(excerpt.documents, need_gold=need_gold)
         if next(islice(documents, excerpt.skip, None), None) is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keywright import config as configs
-from keywright import lexicon, parts, runs
+from keywright import parts, runs
 from keywright.config import Config
 from keywright.data import pretrained as files
 from keywright.decoding.options import STRATEGIES, STRATEGY, overridden
@@ -23,6 +23,7 @@ from keywright.studies.definition import (
     config_of,
     fb_stages,
     scorer_config_of,
+    starting_from,
 )
 from keywright.studies.problems import Problem, unknown
 from keywright.training import initial, setup
@@ -70,12 +71,16 @@ def config_problems(study: Study, system: System, place: str) -> Iterator[Proble
 
 
 def _start_problems(study: Study, system: System, config: Config, place: str) -> Iterator[Problem]:
-    """Whether the weights from which a system starts will fit."""
+    """Whether the weights from which a system starts will fit, if they are trained here."""
     if system.start is None:
         return
     known = [other.name for other in study.systems if other.has_weights]
     yield from unknown("system with weights", system.start, known, f"{place}.start")
+    if config.train.stage[0].initial is not None:
+        yield f"{place}.start", "takes the place of train.stage[0].initial; remove one of the two"
     other = study.system(system.start)
+    if not other.trained:
+        return  # the config of a run folder says more: see `_rehearse_start`
     try:
         initial.require_same(
             config, runs.resolve(_with_scorer(other, config_of(other))), other.name
@@ -121,24 +126,33 @@ def _why_undecodable(system: System, decoder: Decoder) -> str | None:
 def _place_of(study: Study, system: System, decoder: Decoder) -> str:
     """The setting to look at: a mistake of a decoder without settings is in the config."""
     if decoder.strategy is None and not decoder.set:
-        return f"systems[{study.systems.index(system)}].config"
+        key = "config" if system.trained else "model"
+        return f"systems[{study.systems.index(system)}].{key}"
     named = decoder.strategy is None or decoder.strategy in parts.names(STRATEGIES)
     return f"decoders[{study.decoders.index(decoder)}].{'set' if named else 'strategy'}"
 
 
 def missing_weights(study: Study) -> Iterator[Problem]:
-    """What cannot be built although its settings are right: pretrained weights that are not there,
-    or an objective that is not for its model. This may ask a hub."""
+    """What cannot be built although its settings are right: weights that are not there, damaged, or
+    of another model, or an objective that is not for its model. This may ask a hub."""
     for number, system in enumerate(study.systems):
         place = f"systems[{number}]"
         try:
             if system.trained:
                 _rehearse(system)
+            elif system.has_weights:
+                runs.load(system.model or "")
             elif system.model is not None and system.model.startswith(PRETRAINED):
                 files.weights_folder(system.model.removeprefix(PRETRAINED))
         except KeywrightError as error:
-            key = "config" if system.trained else "model"
-            yield f"{place}.{key}", f"{getattr(system, key)}: {error}"
+            if system.trained:
+                yield f"{place}.config", f"{system.config}: {error}"
+            else:
+                yield f"{place}.model", str(error)
+        try:
+            _rehearse_start(study, system)
+        except KeywrightError as error:
+            yield f"{place}.start", str(error).removeprefix("train.stage[0].initial: ")
     for number, scorer in enumerate(study.scorers):
         try:
             pretrained.find(scorer_config_of(scorer).scorer)
@@ -147,11 +161,21 @@ def missing_weights(study: Study) -> Iterator[Problem]:
 
 
 def _rehearse(system: System) -> None:
-    config = setup.check(_with_scorer(system, config_of(system)))
-    if system.scorer is None:
-        setup.rehearse(config)
-    else:  # its objective needs the scorer, which is not trained yet
-        lexicon.build(config.data.vocabulary, ())
+    config = config_of(system)
+    waiting = fb_stages(config)  # for a scorer that is not trained yet
+    setup.rehearse(setup.check(_with_scorer(system, config)), waiting)
+
+
+def _rehearse_start(study: Study, system: System) -> None:
+    """Compare the config with that of the run folder it starts from, and read the weights there.
+
+    A run folder says what its model has read from elsewhere, such as the network of weights on a
+    hub: only a config that has read the same can be compared with it.
+    """
+    folder = None if system.start is None else study.system(system.start).model
+    if folder is not None:
+        config = setup.check(_with_scorer(system, config_of(system)))
+        initial.vocabulary(starting_from(config, folder))
 
 
 def _with_scorer(system: System, config: Config) -> Config:

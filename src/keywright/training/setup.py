@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,11 +53,11 @@ def check_settings(config: Config) -> Config:
     return config
 
 
-def rehearse(config: Config) -> None:
+def rehearse(config: Config, waiting: Collection[int] = ()) -> None:
     """Build what a checked config asks for, so that errors of weights, objectives and optimisers
-    appear before any document is read."""
+    appear before any document is read. `waiting`: stages whose objectives cannot be built yet."""
     vocabulary = initial.vocabulary(config) or lexicon.build(config.data.vocabulary, ())
-    _build_once(config, vocabulary, _targets(config))
+    _build_once(config, vocabulary, _targets(config), waiting)
 
 
 def set_up(config: Config, folder: Path, begun: bool, processes: Processes) -> Setup:
@@ -145,10 +145,13 @@ def _targets(config: Config) -> Targets:
     )
 
 
-def _build_once(config: Config, vocabulary: Lexicon, targets: Targets) -> None:
+def _build_once(
+    config: Config, vocabulary: Lexicon, targets: Targets, waiting: Collection[int] = ()
+) -> None:
     """Build everything once, so that errors of any stage appear before there is a run folder."""
     model = runs.build_model(config, vocabulary)
     model.initialise()
     for number, stage in enumerate(config.train.stage):
         optimiser.build(model, stage, f"train.stage[{number}]")
-        build_objective(config, number, vocabulary, targets)
+        if number not in waiting:
+            build_objective(config, number, vocabulary, targets)

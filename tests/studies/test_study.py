@@ -245,6 +245,20 @@ def test_seeds_are_trained_one_by_one(definition: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_what_gets_another_name_is_kept(definition: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    plan = planned(definition, folder)
+    for step in plan.steps:
+        step.output.parent.mkdir(parents=True, exist_ok=True)
+        step.output.touch()
+    text = definition.read_text().replace('"Longer"', '"Long"').replace("Short", "Brief")
+    definition.write_text("seeds = [1, 2]\n" + text)
+    again = planned(definition, folder)
+    assert {step.output for step in plan.steps} < {step.output for step in again.steps}
+    assert again.runs["Long (seed 1)"] == plan.runs["Longer"]
+    assert "Long (seed 2)" in again.runs["Long (seed 2)"].name
+
+
 def test_a_dry_run_writes_nothing(definition: Path, tmp_path: Path) -> None:
     output, _ = finish(definition, tmp_path / "run", "--dry-run")
     assert "train Short" in output

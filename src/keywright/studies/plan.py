@@ -211,7 +211,7 @@ class _Maker:
         given = () if labelled else config.data.train
         data = [self._file(path) for path in (*given, *config.data.valid)]
         key = _key("train", _settings(config), *data, *found, *needs)
-        output = self.folder / RUNS / f"{label}-{key}"
+        output = _place(self.folder / RUNS, label, key)
         written = self.folder / CONFIGS / f"{label}-{key}.toml"
         self.configs[written] = text
         step = Step(
@@ -242,7 +242,7 @@ class _Maker:
         config = replace(config, pairs=pairs)
         text = configs.to_toml(config)
         key = _key("scorer", text, *needs)
-        output = self.folder / RUNS / f"{name}-{key}"
+        output = _place(self.folder / RUNS, name, key)
         written = self.folder / CONFIGS / f"{name}-{key}.toml"
         self.configs[written] = text
         command = ("train", str(written), "--run", str(output), "--resume")
@@ -257,7 +257,7 @@ class _Maker:
         label = f"{name}, {part}"
         texts = self._texts(label, excerpt)
         key = _key("sample", trained.key, texts.digest)
-        sampled = self.folder / PREDICTIONS / PAIRS / f"{label}-{key}.jsonl"
+        sampled = _place(self.folder / PREDICTIONS / PAIRS, label, key, ".jsonl")
         model = ("--model", str(trained.output), "--documents", str(texts.path))
         predict = Step(
             "predict",
@@ -271,7 +271,7 @@ class _Maker:
         )
         self.steps.setdefault(key, predict)
         key = _key("pairs", predict.key)
-        output = self.folder / PAIRS / f"{label}-{key}.jsonl"
+        output = _place(self.folder / PAIRS, label, key, ".jsonl")
         command = ("make-pairs", str(sampled), "--documents", str(texts.path))
         step = Step(
             "pairs",
@@ -293,7 +293,7 @@ class _Maker:
         decoder = self.study.decoder_of(labels)
         predict = self._predict(self._model(system, seed), label, decoder, texts)
         key = _key("label", predict.key, str(labels.most))
-        output = self.folder / LABELS / f"{labels.name}-{key}.jsonl"
+        output = _place(self.folder / LABELS, labels.name, key, ".jsonl")
         command = ("data", "label", str(texts.path), str(predict.output), str(output))
         step = Step(
             "label",
@@ -318,7 +318,7 @@ class _Maker:
         label = _label(self.study, system, seed)
         texts = self.texts[dataset.name]
         key = _key("states", trained.key, texts.digest)
-        output = self.folder / STATES / f"{label}, {dataset.name}-{key}.npz"
+        output = _place(self.folder / STATES, f"{label}, {dataset.name}", key, ".npz")
         model = ("--model", str(trained.output), "--documents", str(texts.path))
         step = Step(
             "states",
@@ -340,7 +340,7 @@ class _Maker:
         for setting in decoder.set:
             options += ["--set", setting]
         key = _key("predict", model.digest, texts.digest, *options)
-        output = self.folder / PREDICTIONS / texts.name / f"{label}-{key}.jsonl"
+        output = _place(self.folder / PREDICTIONS / texts.name, label, key, ".jsonl")
         command = ("predict", "--model", model.name, "--documents", str(texts.path))
         step = Step(
             "predict",
@@ -378,6 +378,14 @@ def _label(study: Study, system: System, seed: int) -> str:
 
 def _decoded(label: str, decoder: Decoder) -> str:
     return label if decoder.name == OWN else f"{label}, {decoder.name}"
+
+
+def _place(folder: Path, name: str, key: str, suffix: str = "") -> Path:
+    """Where a step writes to. What it made under another name is kept: a system has another one
+    when its study gets a second seed."""
+    place = folder / f"{name}-{key}{suffix}"
+    former = () if place.exists() else folder.glob(f"[!.]*-{key}{suffix}")
+    return min(former, default=place)
 
 
 def _read(excerpt: Excerpt) -> Iterator[Document]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from keywright import lexicon, runs
 from keywright.data.corpus import digest
 from keywright.errors import ConfigError
 from keywright.studies import plan as plans
+from keywright.studies import run as runner
 from keywright.studies.loading import load
 from keywright.studies.plan import Plan
+from keywright.studies.run import StepError
 
 ENVIRONMENT = {
     **os.environ,
@@ -266,6 +269,15 @@ def test_a_dry_run_writes_nothing(definition: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_a_last_step_that_fails_is_reported(definition: Path, tmp_path: Path) -> None:
+    plan = planned(definition, tmp_path / "run")
+    last = next(step for step in plan.steps if step.name == "predict test with First phrases")
+    plan = replace(plan, steps=(replace(last, command=("predict", "--model", "nobody")),))
+    plans.prepare(plan)
+    with pytest.raises(StepError, match="predict test with First phrases failed: "):
+        runner.run(plan, 1, lambda event, step, seconds: None)
+
+
 @pytest.mark.slow
 def test_a_study_killed_twice_equals_one_that_was_not(definition: Path, tmp_path: Path) -> None:
     output, _ = finish(definition, tmp_path / "whole")
@@ -291,13 +303,16 @@ def test_a_study_killed_twice_equals_one_that_was_not(definition: Path, tmp_path
 
 @pytest.mark.slow
 def test_a_failed_step_is_reported_and_the_rest_is_kept(definition: Path, tmp_path: Path) -> None:
+    plain = definition.parent / "plain.jsonl"
+    plain.write_text('{"title": "a", "abstract": "b", "keywords": []}\n')
     text = definition.read_text()
-    definition.write_text(text.replace('"train.stage[0].epochs=3"', '"model.heads=3"'))
+    setting = f"""'data.train=["{plain}"]'"""
+    definition.write_text(text.replace('"train.stage[0].epochs=3"', setting))
     process = start(definition, tmp_path / "run")
     _, errors = process.communicate()
     assert process.returncode == 2
     last = errors.strip().splitlines()[-1]
     assert last.startswith("keywright: error: train Longer failed: ")
-    assert "heads" in last
+    assert "none of its documents has a keyphrase" in last
     again = start(definition, tmp_path / "run").communicate()[1]
     assert "exists; add --resume" in again

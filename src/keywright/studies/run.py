@@ -106,14 +106,15 @@ class _Scheduler:
 
     def run(self, waiting: list[Step]) -> None:
         try:
-            while waiting or self.running:
+            while self.running or (waiting and self.failure is None):
                 self._check()
                 if self.failure is None:
                     self._start(waiting)
-                elif not self.running:
-                    raise self.failure
                 time.sleep(POLL)
                 self._collect()
+            self._check()
+            if self.failure is not None:
+                raise self.failure
         finally:
             self._stop()
 

@@ -52,6 +52,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     from rapidfuzz import fuzz, process  # imported only for errors
 
     known = list(known)
+    if not known:
+        return "; there is none"
     match = process.extractOne(name, known, scorer=fuzz.ratio, processor=str.lower, score_cutoff=50)
     if match is not None:
         return f"; did you mean {match[0]!r}? Known: {', '.join(known)}"

@@ -46,6 +46,7 @@ def test_a_study_is_read(definition: Path) -> None:
         ('set = ["train', 'seeds = [2, 2]\nset = ["train', "seeds = [2, 2]", "2 is used twice"),
         ("config.toml", "gone.toml", "gone.toml", "cannot be read"),
         ("epochs=3", "epochs=0", "config", "epochs"),
+        ('set = ["train', 'scorer = "F"\nset = ["train', "scorer =", "'F'; there is none"),
         ("train.stage[0].epochs=3", "train.seed=3", "set =", "use `seeds` of the system"),
         ("train.stage[0].epochs=3", "model.widht=8", "config", "model.widht: unknown setting; did"),
         ("train.stage[0].epochs=3", "train.stage[0].select='all.G'", "config", "select: "),
@@ -141,6 +142,14 @@ def test_mistakes_of_decoders_name_the_line_before_anything_is_trained(
         load(everything)
     assert str(error.value).startswith(f"{everything}:{line}: decoders[1].{key}: ")
     assert message in str(error.value)
+
+
+def test_a_mistake_of_a_config_is_not_one_of_what_starts_from_it(definition: Path) -> None:
+    text = definition.read_text().replace("epochs=3", "epochs=0")
+    text = text.replace('name = "Short"', 'name = "Short"\nstart = "Longer"', 1)
+    definition.write_text(text)
+    with pytest.raises(ConfigError, match=r"systems\[1\].config: .*epochs"):
+        load(definition)
 
 
 def test_a_mistake_without_decoders_is_one_of_the_config(definition: Path) -> None:

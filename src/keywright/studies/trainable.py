@@ -82,9 +82,11 @@ def _start_problems(study: Study, system: System, config: Config, place: str) ->
     if not other.trained:
         return  # the config of a run folder says more: see `_rehearse_start`
     try:
-        initial.require_same(
-            config, runs.resolve(_with_scorer(other, config_of(other))), other.name
-        )
+        theirs = runs.resolve(_with_scorer(other, config_of(other)))
+    except KeywrightError:
+        return  # a mistake of the other system, which is reported there
+    try:
+        initial.require_same(config, theirs, other.name)
     except KeywrightError as error:
         yield f"{place}.start", str(error)
 

@@ -99,7 +99,7 @@ def load(folder: str | Path, weights: str | None = None) -> Run:
     """
     folder = Path(folder)
     config, vocabulary, manifest = read(folder)
-    file = folder / (weights or (BEST if (folder / BEST).exists() else LAST))
+    file = folder / weights if weights else _weights(folder)
     saved = checkpoint.load(file, manifest.vocabulary)
     model = build_model(config, vocabulary, load_index(folder, manifest))
     checkpoint.restore_model(model, saved.model, file)
@@ -143,10 +143,14 @@ def read(folder: Path) -> tuple[Config, Lexicon, RunManifest]:
 
 def files(folder: Path) -> list[Path]:
     """The files of a run folder that `load` reads."""
-    best = folder / BEST
-    weights = best if best.exists() else folder / LAST
     named = (folder / name for name in (MANIFEST, CONFIG, VOCABULARY, RETRIEVAL))
-    return [*(file for file in named if file.is_file()), weights]
+    return [*(file for file in named if file.is_file()), _weights(folder)]
+
+
+def _weights(folder: Path) -> Path:
+    """The best weights (or the latest, without validation)."""
+    best = folder / BEST
+    return best if best.exists() else folder / LAST
 
 
 def load_index(folder: Path, manifest: RunManifest) -> Index | None:

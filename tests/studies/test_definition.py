@@ -11,6 +11,7 @@ from keywright import config as configs
 from keywright.config import Config
 from keywright.data.corpus import digest
 from keywright.errors import ConfigError
+from keywright.predictor import DEFAULT_FOLDER
 from keywright.studies.loading import load
 from tests.training.conftest import tiny
 
@@ -235,6 +236,16 @@ def test_run_folders_are_read_before_anything_is_trained(definition: Path, tmp_p
     weights = given / runs.BEST
     weights.write_bytes(weights.read_bytes()[:-1])
     with pytest.raises(ConfigError, match=r"systems\[2\].model: .*: is not a checkpoint"):
+        load(definition, weights=True)
+
+
+def test_models_are_opened_with_every_decoder_before_anything_is_trained(definition: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    text = definition.read_text().replace('"firstphrases"', f'"{DEFAULT_FOLDER}"')
+    definition.write_text(text)
+    load(definition, weights=True)
+    definition.write_text(text + '\n[[decoders]]\nname = "greedy"\nstrategy = "greedy"\n')
+    with pytest.raises(ConfigError, match=r"systems\[2\].model: .* has no decoding strategy"):
         load(definition, weights=True)
 
 

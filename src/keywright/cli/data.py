@@ -146,7 +146,7 @@ def label(
     from keywright.evaluate import pair
     from keywright.progress import progress
 
-    one_of("way to match", match, ("auto", "id", "line"))
+    one_of("value of --match", match, ("auto", "id", "line"))
     plain = (msgspec.structs.replace(x, keyphrases=()) for x in read_documents(documents))
     matched = progress(plain, "Labelling")
     labelled = (
@@ -188,7 +188,6 @@ def check(
     """
     import msgspec
 
-    from keywright.cli._options import one_of
     from keywright.data.check import check as check_corpora
     from keywright.progress import progress
 
@@ -252,7 +251,6 @@ def stats(
     ),
 ) -> None:
     """Describe corpora as papers do: number of keyphrases, how many are present, and where."""
-    from keywright.cli._options import one_of
     from keywright.data.documents import read_documents
     from keywright.data.stats import statistics
     from keywright.progress import progress

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keywright import config as configs
-from keywright import parts, runs
+from keywright import parts, predictor, runs
 from keywright.config import Config
 from keywright.data import pretrained as files
 from keywright.decoding.options import STRATEGIES, STRATEGY, overridden
@@ -146,6 +146,9 @@ def missing_weights(study: Study) -> Iterator[Problem]:
                 runs.load(system.model or "")
             elif system.model is not None and system.model.startswith(PRETRAINED):
                 files.weights_folder(system.model.removeprefix(PRETRAINED))
+            elif system.model is not None:
+                for decoder in study.decoders_of(system):
+                    predictor.load(system.model, decode=decoder.strategy, settings=decoder.set)
         except KeywrightError as error:
             if system.trained:
                 yield f"{place}.config", f"{system.config}: {error}"

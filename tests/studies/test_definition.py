@@ -46,15 +46,15 @@ def test_a_study_is_read(definition: Path) -> None:
         ("resamples = 200", "seeds = [2, 2]", "seeds = [2, 2]", "2 is used twice"),
         ('set = ["train', 'seeds = [2, 2]\nset = ["train', "seeds = [2, 2]", "2 is used twice"),
         ("config.toml", "gone.toml", "gone.toml", "cannot be read"),
-        ("epochs=3", "epochs=0", "config", "epochs"),
+        ("epochs=3", "epochs=0", "set =", "epochs"),
         ('set = ["train', 'scorer = "F"\nset = ["train', "scorer =", "'F'; there is none"),
         ("train.stage[0].epochs=3", "train.seed=3", "set =", "use `seeds` of the system"),
-        ("train.stage[0].epochs=3", "model.widht=8", "config", "model.widht: unknown setting; did"),
-        ("train.stage[0].epochs=3", "train.stage[0].select='all.G'", "config", "select: "),
+        ("train.stage[0].epochs=3", "model.widht=8", "set =", "model.widht: unknown setting; did"),
+        ("train.stage[0].epochs=3", "train.stage[0].select='all.G'", "set =", "select: "),
         (
             "train.stage[0].epochs=3",
             "decode.maximum=3",
-            "config",
+            "set =",
             "decode.maximum: unknown setting",
         ),
         ('"absent.F1@5"', '"absent.G1@5"', "metrics =", "G1"),
@@ -149,17 +149,17 @@ def test_a_mistake_of_a_config_is_not_one_of_what_starts_from_it(definition: Pat
     text = definition.read_text().replace("epochs=3", "epochs=0")
     text = text.replace('name = "Short"', 'name = "Short"\nstart = "Longer"', 1)
     definition.write_text(text)
-    with pytest.raises(ConfigError, match=r"systems\[1\].config: .*epochs"):
+    with pytest.raises(ConfigError, match=r"systems\[1\].set: .*epochs"):
         load(definition)
 
 
-def test_a_mistake_without_decoders_is_one_of_the_config(definition: Path) -> None:
+def test_a_mistake_of_decoding_without_decoders_is_one_of_the_config(definition: Path) -> None:
     text = definition.read_text().replace("train.stage[0].epochs=3", "decode.starts_window=2")
     definition.write_text(text)
-    line = text.splitlines().index('name = "Longer"') + 2
+    line = text.splitlines().index('name = "Longer"') + 3
     with pytest.raises(ConfigError) as error:
         load(definition)
-    assert str(error.value).startswith(f"{definition}:{line}: systems[1].config: ")
+    assert str(error.value).startswith(f"{definition}:{line}: systems[1].set: ")
 
 
 def test_pretrained_weights_are_looked_for_before_anything_is_trained(
@@ -174,8 +174,8 @@ def test_pretrained_weights_are_looked_for_before_anything_is_trained(
     load(definition)  # a dry run asks no hub
     with pytest.raises(ConfigError) as error:
         load(definition, weights=True)
-    line = text.splitlines().index('name = "Longer"') + 2
-    assert str(error.value).startswith(f"{definition}:{line}: systems[1].config: ")
+    line = text.splitlines().index('name = "Longer"') + 3
+    assert str(error.value).startswith(f"{definition}:{line}: systems[1].set: ")
     assert f"model.weights: {gone}: there is no such folder" in str(error.value)
 
 
@@ -192,10 +192,10 @@ def test_every_training_is_rehearsed_before_the_first(
 ) -> None:
     text = definition.read_text()
     definition.write_text(text.replace('"train.stage[0].epochs=3"', f"'{setting}'"))
-    line = text.splitlines().index('name = "Longer"') + 2
+    line = text.splitlines().index('name = "Longer"') + 3
     with pytest.raises(ConfigError) as error:
         load(definition, weights=True)
-    assert str(error.value).startswith(f"{definition}:{line}: systems[1].config: ")
+    assert str(error.value).startswith(f"{definition}:{line}: systems[1].set: ")
     assert message in str(error.value)
 
 
@@ -203,7 +203,7 @@ def test_a_training_that_waits_for_a_scorer_is_rehearsed(everything: Path) -> No
     text = everything.read_text()
     setting = 'set = ["train.stage[0].learning_rates={encodr=1.0}"]'
     everything.write_text(text.replace('scorer = "FB"', f'scorer = "FB"\n{setting}'))
-    with pytest.raises(ConfigError, match=r"systems\[6\].config: .*learning_rates"):
+    with pytest.raises(ConfigError, match=r"systems\[6\].set: .*learning_rates"):
         load(everything, weights=True)
 
 

@@ -86,6 +86,35 @@ def test_a_setting_without_effect_on_the_result_changes_nothing(
     assert names(planned(definition, tmp_path / "run")) != before  # it may stop early
 
 
+def test_settings_without_effect_reach_an_interrupted_training(
+    definition: Path, tmp_path: Path
+) -> None:
+    plans.prepare(planned(definition, tmp_path / "run"))
+    text = definition.read_text()
+    definition.write_text(text.replace('epochs=3"', 'epochs=3", "train.checkpoint_minutes=7"'))
+    plan = planned(definition, tmp_path / "run")
+    plans.prepare(plan)
+    longer = next(step for step in plan.steps if step.name == "train Longer")
+    assert configs.load(longer.command[1]).train.checkpoint_minutes == 7
+
+
+def test_weights_that_a_config_names_are_part_of_what_is_trained(
+    definition: Path, tmp_path: Path
+) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "weights").write_text("some")
+    text = definition.read_text()
+    definition.write_text(
+        text.replace('epochs=3"', f'epochs=3", \'train.stage[0].initial="{given}"\'')
+    )
+    before = names(planned(definition, tmp_path / "run"))
+    (given / "weights").write_text("others")
+    after = names(planned(definition, tmp_path / "run"))
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"train Longer", "predict test with Longer", "predict part with Longer"}
+
+
 def test_a_changed_file_changes_only_what_reads_it(definition: Path, tmp_path: Path) -> None:
     before = names(planned(definition, tmp_path / "run"))
     test = definition.parent / "test.jsonl"

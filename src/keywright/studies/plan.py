@@ -24,6 +24,7 @@ from keywright.data.pairs import find_target
 from keywright.data.writers import write_documents
 from keywright.decoding.options import ExpectedF1
 from keywright.files import atomic_write, open_binary, sha256
+from keywright.predictor import PRETRAINED
 from keywright.scorers.config import Config as ScorerConfig
 from keywright.studies import drawable
 from keywright.studies.definition import (
@@ -157,7 +158,7 @@ class _Maker:
         self.configs: dict[Path, str] = {}
         self.excerpts: dict[Path, Excerpt] = {}
         self.states: dict[tuple[str, str], Path] = {}
-        self.files: dict[str, str] = {}  # digests of training data
+        self.files: dict[str, str] = {}  # digests of files and folders
         self.texts = {d.name: self._texts(d.name, d) for d in study.datasets}
 
     def add(self, system: System, seed: int) -> None:
@@ -179,8 +180,8 @@ class _Maker:
             step = self._train(system, seed)
             return _Model(str(step.output), step.key, (step.key,), system.config or "")
         assert system.model is not None
-        path = Path(system.model)
-        content = self._file(system.model) if path.is_dir() else __version__
+        path = system.model.removeprefix(PRETRAINED)
+        content = self._file(path) if Path(path).is_dir() else __version__
         return _Model(system.model, _key("model", system.model, content), (), system.model)
 
     def _train(self, system: System, seed: int) -> Step:
@@ -192,13 +193,13 @@ class _Maker:
             evaluate=replace(config.evaluate, documents=()),
         )
         needs: tuple[str, ...] = ()
-        found: tuple[str, ...] = ()  # digests of what is there before the study
+        found = self._named(config)
         if system.start is not None:
             other = self.study.system(system.start)
             before = self._model(other, self._seed(other, seed))
             config = starting_from(config, before.name)
             needs = before.needs
-            found = () if needs else (before.digest,)
+            found += () if needs else (before.digest,)
         if system.scorer is not None:
             scorer = self._scorer(system.scorer)
             config = asking(config, str(scorer.output))
@@ -232,6 +233,7 @@ class _Maker:
         """The step that trains a scorer, after those that make its pairs."""
         scorer = self.study.scorer(name)
         config = scorer_config_of(scorer)
+        found = self._named(config)
         train = self._pairs(name, "train", scorer.system, scorer.train)
         pairs = replace(config.pairs, train=(str(train.output),), valid=())
         needs: tuple[str, ...] = (train.key,)
@@ -241,7 +243,7 @@ class _Maker:
             needs = (*needs, valid.key)
         config = replace(config, pairs=pairs)
         text = configs.to_toml(config)
-        key = _key("scorer", text, *needs)
+        key = _key("scorer", text, *found, *needs)
         output = _place(self.folder / RUNS, name, key)
         written = self.folder / CONFIGS / f"{name}-{key}.toml"
         self.configs[written] = text
@@ -365,6 +367,13 @@ class _Maker:
             self.excerpts[path] = excerpt
         return _Texts(name, path, digest, _count(excerpt))
 
+    def _named(self, config: Config | ScorerConfig) -> tuple[str, ...]:
+        """Digests of the files and folders that settings name, such as pretrained weights, if they
+        are there. (Corpora, which are lists of files, are not among them.)"""
+        values = runs.flat(configs.to_table(config)).values()
+        named = [value for value in values if value and isinstance(value, str)]
+        return tuple(self._file(value) for value in named if Path(value).exists())
+
     def _file(self, path: str) -> str:
         if path not in self.files:
             self.files[path] = _digest_of(Path(path))
@@ -472,7 +481,7 @@ def _digest_of(path: Path) -> str:
 
 def _files(path: Path) -> Iterator[Path]:
     if (path / runs.MANIFEST).is_file():
-        yield from runs.files(path)
+        yield from (file for file in runs.files(path) if file.is_file())
         return
     if path.is_dir():
         yield from sorted(file for file in path.rglob("*") if file.is_file())
@@ -495,8 +504,9 @@ def _key(*what: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
+    """Settings without effect on the result, such as `threads`, may have changed since."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
         with atomic_write(path) as file:
             cast(IO[str], file).write(text)
 

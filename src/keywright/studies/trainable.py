@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from keywright import config as configs
@@ -36,7 +37,7 @@ def config_problems(study: Study, system: System, place: str) -> Iterator[Proble
     try:
         config = config_of(system)
     except KeywrightError as error:
-        yield f"{place}.config", str(error)
+        yield f"{place}.{_mistaken(system, _checked)}", str(error)
         return
     for setting in system.set:
         key = setting.partition("=")[0].strip()
@@ -63,11 +64,24 @@ def config_problems(study: Study, system: System, place: str) -> Iterator[Proble
     elif fb_stages(config):
         yield f"{place}.config", "the reward fb needs a scorer; name one of [[scorers]] in `scorer`"
     try:
-        checked = setup.check_settings(_with_scorer(system, config))
+        checked = _checked(system)
     except KeywrightError as error:
-        yield f"{place}.config", f"{system.config}: {error}"
+        yield f"{place}.{_mistaken(system, _checked)}", f"{system.config}: {error}"
     else:
         yield from _start_problems(study, system, checked, place)
+
+
+def _checked(system: System) -> Config:
+    return setup.check_settings(_with_scorer(system, config_of(system)))
+
+
+def _mistaken(system: System, check: Callable[[System], object]) -> str:
+    """Where the mistake is that a check has found: in `set`, if the file alone has none."""
+    try:
+        check(replace(system, set=()))
+    except KeywrightError:
+        return "config"
+    return "set"
 
 
 def _start_problems(study: Study, system: System, config: Config, place: str) -> Iterator[Problem]:
@@ -151,7 +165,8 @@ def missing_weights(study: Study) -> Iterator[Problem]:
                     predictor.load(system.model, decode=decoder.strategy, settings=decoder.set)
         except KeywrightError as error:
             if system.trained:
-                yield f"{place}.config", f"{system.config}: {error}"
+                key = _mistaken(system, _rehearse)
+                yield f"{place}.{key}", f"{system.config}: {error}"
             else:
                 yield f"{place}.model", str(error)
         try:

@@ -176,11 +176,34 @@ def test_labels_are_matched_as_asked(keywright: Run, tmp_path: Path) -> None:
     assert "titel" in done.stderr
 
 
+def test_labels_can_be_those_that_are_likely(keywright: Run, tmp_path: Path) -> None:
+    documents, predicted, out = (tmp_path / f"{name}.jsonl" for name in ("d", "p", "out"))
+    text = '{"title": "", "body": "Heat pumps warm houses."}\n'
+    documents.write_text(text * 2)
+    sure = (
+        '{"phrases": [{"text": "heat", "confidence": 0.3}, {"text": "pumps", "confidence": 0.2}]}'
+    )
+    unsure = '{"phrases": [{"text": "houses", "confidence": 0.1}]}'
+    predicted.write_text(f"{sure}\n{unsure}\n")
+    label = ("data", "label", documents, predicted, out, "--match", "line", "--min-confidence")
+    done = keywright(*label, "0.3")
+    assert done.returncode == 0, done.stderr
+    [record] = [json.loads(line) for line in out.read_text().splitlines()]
+    assert record["keyphrases"] == ["heat"]  # the second document has none
+    done = keywright(*label, "0.9")
+    assert done.returncode == 2
+    assert "p.jsonl: has no such phrase for any of the documents" in done.stderr
+    predicted.write_text('{"phrases": [{"text": "heat"}]}\n' * 2)
+    done = keywright(*label, "0.3")
+    assert done.returncode == 2
+    assert "p.jsonl: has no probability of 'heat'" in done.stderr
+
+
 def test_labels_without_any_phrase_are_an_error(keywright: Run, tmp_path: Path) -> None:
     documents, predicted, out = (tmp_path / f"{name}.jsonl" for name in ("d", "p", "out"))
     documents.write_text('{"id": "0", "title": "", "body": "Heat pumps warm houses."}\n')
     predicted.write_text('{"document_id": "0", "phrases": []}\n')
     done = keywright("data", "label", documents, predicted, out)
     assert done.returncode == 2
-    assert "p.jsonl: has no phrase for any of the documents" in done.stderr
+    assert "p.jsonl: has no such phrase for any of the documents" in done.stderr
     assert not out.exists()

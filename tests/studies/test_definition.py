@@ -325,6 +325,8 @@ def test_a_cycle_is_an_error(definition: Path) -> None:
             'decoder = "beam"',
             "decoder 'beam'",
         ),
+        ("most = 1", "min_confidence = 0.1", "min_confidence", "First phrases says nothing about"),
+        ("most = 1", "min_confidence = 2", "min_confidence", "<= 1"),
         ("/unlabelled.jsonl", "/gone.jsonl", "gone.jsonl", "gone.jsonl"),
         ('theirs = { test = "Paper" }', 'theirs = { tset = "Paper" }', "series", "'tset'"),
         ('"Short", "First phrases"]', '"Short"]', 'kind = "overlap"', "needs 2 systems"),

@@ -204,7 +204,7 @@ system = "Recurrent"
 documents = "{everything.parent}/train.jsonl"
 first = 6
 skip = 12
-most = 1
+min_confidence = 0.25
 """
     text = everything.read_text().replace('"its own"]', '"its own", "its best"]')
     everything.write_text(text + fewer)
@@ -215,6 +215,9 @@ most = 1
         "label its own with Recurrent",
         "label its best with Recurrent",
     )
+    assert best.key != own.key
+    assert best.command[best.command.index("--min-confidence") + 1] == "0.25"
+    assert "--min-confidence" not in own.command
 
 
 def test_labels_of_a_file_without_a_line_end_can_be_planned(

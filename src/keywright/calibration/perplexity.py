@@ -48,6 +48,11 @@ def confidence(phrase: ScoredPhrase, length: Length = "words") -> float | None:
     return math.exp(min(math.fsum(phrase.token_log_probs), 0.0) / count)
 
 
+def known_confidence(phrase: ScoredPhrase) -> float | None:
+    """The confidence that is stated with a phrase, or 1/KPP; None if it has neither."""
+    return confidence(phrase) if phrase.confidence is None else phrase.confidence
+
+
 def _check(phrase: ScoredPhrase) -> None:
     for value in phrase.token_log_probs or ():
         if not value <= ROUNDING:  # NaN is not, either

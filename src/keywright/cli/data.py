@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from keywright.data.stats import Statistics
     from keywright.evaluate import Match
     from keywright.tables import Row
+    from keywright.types import ScoredPhrase
 
 SHOWN = 5
 
@@ -129,12 +130,18 @@ def label(
     documents: Path = typer.Argument(..., metavar="DOCUMENTS", help="Documents in any format."),
     predictions: Path = typer.Argument(..., metavar="PREDICTIONS", help="What was predicted."),
     output: str = typer.Argument(..., metavar="OUT", help="The file to write; - prints."),
-    most: int = typer.Option(5, min=1, help="Phrases of a document."),
+    most: int = typer.Option(5, min=1, help="At most this many phrases per document."),
+    min_confidence: float = typer.Option(
+        0.0,
+        min=0,
+        max=1,
+        help="Leave out phrases with a lower confidence (1/KPP if none is stated).",
+    ),
     match: str = typer.Option("auto", help="Pair documents and predictions: auto | id | line."),
 ) -> None:
     """Write documents whose keyphrases are predicted ones, as synthetic labels to train on.
 
-    Documents without a prediction are left out.
+    Documents without any are left out.
     """
     from itertools import chain
 
@@ -145,22 +152,42 @@ def label(
     from keywright.errors import DataError
     from keywright.evaluate import pair
     from keywright.progress import progress
+    from keywright.types import Prediction
+
+    def chosen(prediction: Prediction) -> tuple[str, ...]:
+        phrases = prediction.phrases
+        if min_confidence:
+            phrases = tuple(p for p in phrases if _confidence(p, predictions) >= min_confidence)
+        return tuple(phrase.text for phrase in phrases[:most])
 
     one_of("value of --match", match, ("auto", "id", "line"))
     plain = (msgspec.structs.replace(x, keyphrases=()) for x in read_documents(documents))
     matched = progress(plain, "Labelling")
     labelled = (
-        msgspec.structs.replace(document, keyphrases=tuple(prediction.texts[:most]))
+        msgspec.structs.replace(document, keyphrases=keyphrases)
         for document, prediction in pair(matched, predictions, cast("Match", match))
-        if prediction.texts
+        if (keyphrases := chosen(prediction))
     )
     first = next(labelled, None)
     if first is None:
         raise DataError(
-            "has no phrase for any of the documents, so none can be labelled", predictions
+            "has no such phrase for any of the documents, so none can be labelled", predictions
         )
     count = write_documents(chain([first], labelled), output)
     typer.echo(f"{output}: {count:,} documents", err=True)
+
+
+def _confidence(phrase: ScoredPhrase, path: Path) -> float:
+    from keywright.calibration.perplexity import known_confidence
+    from keywright.errors import DataError
+
+    found = known_confidence(phrase)
+    if found is None:
+        raise DataError(
+            f"has no probability of {phrase.text!r}, which --min-confidence needs; leave it out",
+            path,
+        )
+    return found
 
 
 def _corpus_row(name: str, corpus: Corpus) -> Row:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from keywright.analysis.systems import Panel
-from keywright.calibration.perplexity import confidence
+from keywright.calibration.perplexity import known_confidence
 from keywright.matches import REASONS, GoldPhrase, JudgedPhrase, Judgement
 from keywright.metrics import fg
 from keywright.report.findings import Findings
@@ -133,7 +133,7 @@ def _verdict(judged: Sequence[JudgedPhrase], gold: Sequence[str]) -> Verdict:
 
 
 def _confidence(phrase: ScoredPhrase) -> float | None:
-    found = phrase.confidence if phrase.confidence is not None else confidence(phrase)
+    found = known_confidence(phrase)
     return None if found is None else round(found, 4)
 
 

@@ -27,7 +27,7 @@ from keywright.studies.definition import (
     is_extractor,
     scorer_config_of,
 )
-from keywright.studies.drawable import figure_problems
+from keywright.studies.drawable import figure_problems, probabilities
 from keywright.studies.problems import Problem, unknown
 from keywright.studies.trainable import config_problems, decoder_problems, run_problems
 
@@ -149,6 +149,8 @@ def _labels_problems(study: Study, labels: Labels, place: str) -> Iterator[Probl
     listed = () if any(map(is_extractor, chosen)) else study.decoders
     known = [OWN, *(decoder.name for decoder in listed if decoder.name != OWN)]
     yield from unknown("decoder", labels.decoder, known, f"{place}.decoder")
+    if labels.min_confidence and any(probabilities(other) == "none" for other in chosen):
+        yield f"{place}.min_confidence", f"{labels.system} says nothing about its probabilities"
     yield from _excerpt_problems(labels, place, need_gold=False)
 
 

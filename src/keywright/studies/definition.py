@@ -8,7 +8,7 @@ from typing import Literal
 
 from keywright import config as configs
 from keywright import parts, protocols, runs
-from keywright.config import Config, Count, Natural
+from keywright.config import Config, Count, Natural, Probability
 from keywright.predictor import DEFAULT, EXTRACTORS
 from keywright.scorers.config import Config as ScorerConfig
 
@@ -86,6 +86,7 @@ class Labels(Excerpt):
     system: str
     decoder: str = OWN  # OWN: as the config of the system says
     most: Count = 5  # phrases of a document
+    min_confidence: Probability = 0.0  # of its phrases: stated, or 1/KPP
 
 
 @dataclass(frozen=True)

@@ -57,15 +57,15 @@ def why_not(system: System, figure: FigureSpec) -> str | None:
         _recurrent(system)
         if figure.kind == "states"
         else {
-            "reliability": _probabilities(system) != "none",
-            "perplexity": _probabilities(system) == "tokens",
-            "tokens": _probabilities(system) == "tokens",
+            "reliability": probabilities(system) != "none",
+            "perplexity": probabilities(system) == "tokens",
+            "tokens": probabilities(system) == "tokens",
         }.get(figure.kind, True)
     )
     return None if known else _NEEDS[figure.kind]
 
 
-def _probabilities(system: System) -> Literal["tokens", "stated", "none"]:
+def probabilities(system: System) -> Literal["tokens", "stated", "none"]:
     """What the predictions of a system say about their probabilities."""
     if system.trained:
         return "tokens"

@@ -294,14 +294,15 @@ class _Maker:
         label = _label(self.study, system, seed)
         decoder = self.study.decoder_of(labels)
         predict = self._predict(self._model(system, seed), label, decoder, texts)
-        key = _key("label", predict.key, str(labels.most))
+        least = ["--min-confidence", str(labels.min_confidence)] if labels.min_confidence else []
+        key = _key("label", predict.key, str(labels.most), *least)
         output = _place(self.folder / LABELS, labels.name, key, ".jsonl")
         command = ("data", "label", str(texts.path), str(predict.output), str(output))
         step = Step(
             "label",
             f"label {labels.name} with {_decoded(label, decoder)}",
             key,
-            (*command, "--most", str(labels.most), "--match", "line"),
+            (*command, "--most", str(labels.most), *least, "--match", "line"),
             output,
             (predict.key,),
             predict.work,

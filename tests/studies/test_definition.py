@@ -153,7 +153,9 @@ def test_a_mistake_of_a_config_is_not_one_of_what_starts_from_it(definition: Pat
         load(definition)
 
 
-def test_a_mistake_of_decoding_without_decoders_is_one_of_the_config(definition: Path) -> None:
+def test_a_mistake_of_decoding_is_one_of_the_system_if_there_are_no_decoders(
+    definition: Path,
+) -> None:
     text = definition.read_text().replace("train.stage[0].epochs=3", "decode.starts_window=2")
     definition.write_text(text)
     line = text.splitlines().index('name = "Longer"') + 3
